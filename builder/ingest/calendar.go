@@ -52,7 +52,7 @@ func PlanCalendar(file []byte, mapped map[string]string, facts *season.Facts, de
 		was, _ := facts.Round(read.Year, read.GrandPrix)                       // nil: a new round
 		if read.Start.IsZero() && (was == nil || !read.Date.Equal(was.Date)) { // a calendar has the day at the circuit
 			known := season.Round{GrandPrix: read.GrandPrix, Circuit: read.Circuit}
-			if was != nil {
+			if was != nil && was.Circuit == read.Circuit {
 				known.Start = was.Start
 			}
 			read.Date = facts.UTCDay(&known, read.Date)
@@ -88,7 +88,7 @@ func (p *CalendarPlan) add(read *calendar.Round, was, next *season.Round, decide
 		key, ok := decided.Key(read.Year, read.GrandPrix)
 		record, _ := decided.Record(key)
 		valid := record.Start(was.StartsAt())
-		if ok && record.Override.Status == ledger.AsPlanned && !was.Provisional() && !valid.Equal(next.StartsAt()) {
+		if ok && record.Override.Status == ledger.AsPlanned && !was.Provisional() && !next.Provisional() && !valid.Equal(next.StartsAt()) {
 			move := record.Move(valid, next.StartsAt(), reason)
 			if _, err := decided.Trial(now, []ledger.Event{move}); err != nil {
 				return fmt.Errorf("%s: %s of %d: %w", read.Place, next.Name, read.Year, err)

@@ -65,6 +65,7 @@ func TestPlanCalendar(t *testing.T) {
 		{"nothing new", "grand_prix,start\nalps,2030-03-10T13:00:00Z\n", nil, nil, nil, 0, ""},
 		{"a start moves", "grand_prix,start\nbay,2030-03-24T15:00:00Z\n", []string{"bay start"}, nil, []string{"bay"}, 1, ""},
 		{"another day, at the hour that is known", "grand_prix,start\nbay,2030-03-25\n", []string{"bay start"}, nil, []string{"bay"}, 1, ""},
+		{"another day at another circuit, where no hour is known", "grand_prix,circuit,circuit_name,locality,country,start\nbay,hilltop,Hilltop,Hill,Italy,2030-03-25\n", []string{"bay calendar", "bay start"}, nil, []string{"bay"}, 0, ""},
 		{"a new round at a known circuit", "grand_prix,name,circuit,start\ngulf,Grand Prix of gulf,ring,2030-06-02T13:00:00Z\n", []string{"gulf calendar", "gulf start"}, []string{"Grand Prix of gulf"}, nil, 0, ""},
 		{
 			"a new round at a new circuit", "grand_prix,name,circuit,circuit_name,locality,country,start\nhills,Grand Prix of hills,hilltop,Hilltop,Hill,Italy,2031-03-02\n",

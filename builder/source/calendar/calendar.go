@@ -55,6 +55,8 @@ func (r Round) Over(known *season.Round, latest season.Round) season.Round {
 	switch {
 	case !r.Start.IsZero():
 		next.Start = r.Start
+	case r.Circuit != next.Circuit: // the hour is of another circuit
+		next.Start = time.Time{}
 	case !next.Start.IsZero(): // another day, at the hour that is known at the circuit
 		next.Start = next.StartOn(r.Date)
 	}

@@ -119,6 +119,8 @@ func TestAnotherDay(t *testing.T) {
 		was := season.Round{Circuit: season.CircuitID(test.circuit), Date: season.DayOf(at(test.was)), Start: at(test.was)}
 		next := calendar.Round{Circuit: was.Circuit, Date: day(test.day)}.Over(&was, season.Round{})
 		must.Hold(t, next.Start.Equal(at(test.want)) && next.Date.Equal(day(test.day)), "%s, %s to %s: it starts at %s of %s, want %s", test.circuit, test.was, test.day, next.Start, next.Date, test.want)
+		next = calendar.Round{Circuit: "spa", Date: day(test.day)}.Over(&was, season.Round{})
+		must.Hold(t, next.Start.IsZero(), "at another circuit it starts at %s, want an unknown hour", next.Start)
 	}
 }
 
