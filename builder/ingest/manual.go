@@ -304,7 +304,9 @@ func (g *Ingest) Trial(ctx context.Context, now time.Time, e ManualEntry) (assem
 func (g *Ingest) TrialAlias(ctx context.Context, now time.Time, from, to season.DriverID) (assemble.Output, error) {
 	return g.try(ctx, now, func(_ *season.Facts, t *trial) error {
 		renamed, err := g.Ledger.Fold().Trial(now, []ledger.Event{ledger.Rename(from, to)})
-		t.aliases = renamed.Aliases()
+		if err == nil {
+			t.aliases = renamed.Aliases()
+		}
 		return err
 	})
 }

@@ -259,9 +259,6 @@ func (s *Fold) Championship(year int) []ChampionshipDecision {
 // AllChampionship returns all decisions about the championships of a season: also those that were restored, and those
 // that restore one.
 func (s *Fold) AllChampionship(year int) []ChampionshipDecision {
-	if s == nil {
-		return nil
-	}
 	all := slices.Clone(s.decided[year])
 	for i := range all {
 		if !all[i].Constructors {
@@ -314,18 +311,12 @@ func (s *Fold) Driver(id season.DriverID) season.DriverID {
 
 // Lasting returns the id of a driver that stays through every renaming by a source, by the current one.
 func (s *Fold) Lasting(id season.DriverID) season.DriverID {
-	if s == nil || s.lasting[id] == "" {
-		return id
-	}
-	return s.lasting[id]
+	return cmp.Or(s.lasting[id], id)
 }
 
 // Log returns the events that changed published rounds, oldest first. Later events follow, and none comes between. The first
 // verification of a result is no change, unless an archive had vouched for another.
 func (s *Fold) Log() []LoggedEvent {
-	if s == nil {
-		return nil
-	}
 	return slices.DeleteFunc(slices.Clone(s.log), func(e LoggedEvent) bool {
 		if e.Revision != 1 || e.Vouched {
 			return false
@@ -337,9 +328,6 @@ func (s *Fold) Log() []LoggedEvent {
 
 // Aliases returns the current id of every earlier id.
 func (s *Fold) Aliases() map[season.DriverID]season.DriverID {
-	if s == nil {
-		return nil
-	}
 	return maps.Clone(s.current)
 }
 

@@ -50,10 +50,10 @@ func small() *almanac.Almanac {
 	}
 	miss := &ledger.FrozenPick{Pick: ledger.Pick{P1: "bob", P2: "ann", P3: "cay", WinProbability: 0.3333}}
 	round := func(number int, start time.Time, state almanac.State) *almanac.Round {
-		return &almanac.Round{
-			Session: 2025000 + int64(number), Year: 2025, Circuit: ring, Start: start, State: state,
-			Facts: &season.Round{Number: number, Name: "Grand Prix " + string(rune('A'+number-1)), Sprint: number == 1},
-		}
+		facts := season.Round{Number: number, Name: "Grand Prix " + string(rune('A'+number-1)), Sprint: number == 1}
+		r := almanac.Rounds(&season.View{Facts: season.Facts{Seasons: []season.Season{{Year: 2025, Rounds: []season.Round{facts}}}}}, new(ledger.Fold), 2025)[0]
+		r.Session, r.Circuit, r.Start, r.State, r.Provisional = 2025000+int64(number), ring, start, state, false
+		return r
 	}
 	finished := round(1, time.Date(2025, 6, 1, 13, 0, 0, 0, time.UTC), almanac.Finished)
 	finished.Pick = pick
@@ -71,27 +71,27 @@ func small() *almanac.Almanac {
 	constructors := func() []almanac.ConstructorStanding {
 		return []almanac.ConstructorStanding{{Team: alpha, Engine: "V6", Tally: almanac.Tally{Position: 1, Points: 16.5, Wins: 1, Podiums: 2}}}
 	}
-	return &almanac.Almanac{
-		At: generated, Current: 2025,
-		Years: []*almanac.Year{
-			{
-				Year: 2024, Drivers: func() []almanac.DriverStanding { return nil }, Progress: func() []almanac.Championship { return nil },
+	a := almanac.Join(&season.View{At: generated}, new(ledger.Fold))
+	a.Current = 2025
+	a.Years = []*almanac.Year{
+		{
+			Year: 2024, Drivers: func() []almanac.DriverStanding { return nil }, Progress: func() []almanac.Championship { return nil },
+		},
+		{
+			Year: 2025,
+			Codes: func() map[season.DriverID]string {
+				return map[season.DriverID]string{"ann": "OHA", "bob": "MUL", "cay": "CAY"}
 			},
-			{
-				Year: 2025,
-				Codes: func() map[season.DriverID]string {
-					return map[season.DriverID]string{"ann": "OHA", "bob": "MUL", "cay": "CAY"}
-				},
-				Decisions: func() []almanac.ChampionshipDecision { return nil },
-				Rounds:    []*almanac.Round{finished, awaited, round(3, time.Date(2025, 6, 15, 13, 0, 0, 0, time.UTC), almanac.Cancelled), toCome},
-				Drivers:   drivers, Constructors: constructors,
-				Progress: func() []almanac.Championship {
-					return []almanac.Championship{{Round: finished, Drivers: drivers(), Constructors: constructors()}}
-				},
+			Decisions: func() []almanac.ChampionshipDecision { return nil },
+			Rounds:    []*almanac.Round{finished, awaited, round(3, time.Date(2025, 6, 15, 13, 0, 0, 0, time.UTC), almanac.Cancelled), toCome},
+			Drivers:   drivers, Constructors: constructors,
+			Progress: func() []almanac.Championship {
+				return []almanac.Championship{{Round: finished, Drivers: drivers(), Constructors: constructors()}}
 			},
 		},
-		Grid: []almanac.GridEntry{{Driver: ann, Code: "OHA", Team: alpha, Colour: "#112233", Number: 7}},
 	}
+	a.Grid = []almanac.GridEntry{{Driver: ann, Code: "OHA", Team: alpha, Colour: "#112233", Number: 7}}
+	return a
 }
 
 // The exact bytes of every endpoint: order of members, absent values, formats. The names tell the decisions.
