@@ -241,10 +241,6 @@ func (e Event) When() time.Time {
 
 // String describes the event in a few words, without its type and session.
 func (e Event) String() string {
-	to := ""
-	if !e.Start.IsZero() {
-		to = "to " + e.Start.UTC().Format("2006-01-02 15:04:05Z")
-	}
 	switch {
 	case e.Type == Opened:
 		return string(e.Kind)
@@ -254,8 +250,6 @@ func (e Event) String() string {
 		return fmt.Sprintf("%s %.1f %%, %s, %s", e.Pick.P1, 100*e.Pick.WinProbability, e.Pick.P2, e.Pick.P3)
 	case e.Result != nil:
 		return strings.TrimSpace(fmt.Sprintf("revision %d, won by %s %s", e.Result.Revision, e.Result.Winner(), e.Reason))
-	case e.Type == RoundMoved, e.Type == RoundReinstated, e.Type == RoundReleased:
-		return strings.TrimSpace(to + " " + e.Reason)
 	case e.Type == ForecastNoted:
 		return fmt.Sprintf("after %s by %s", e.Step, e.Model)
 	case e.Type == ResultsVouched:
@@ -264,10 +258,12 @@ func (e Event) String() string {
 		return fmt.Sprintf("%s to %s", e.From, e.To)
 	case e.Championship != nil:
 		return fmt.Sprintf("%s of %d: %s, %s", e.Championship.Competitor, e.Year, e.Championship, e.Reason)
-	case e.Type == DriverWithdrawn, e.Type == DriverReturned:
-		return string(e.Driver)
 	case e.Type == CodeChanged:
 		return fmt.Sprintf("%s of %d, %s to %s", e.Driver, e.Year, e.From, e.To)
+	case e.Driver != "": // it withdraws or returns
+		return string(e.Driver)
+	case !e.Start.IsZero():
+		return "to " + e.Start.UTC().Format("2006-01-02 15:04:05Z") + " " + e.Reason
 	default:
 		return e.Reason
 	}
@@ -398,11 +394,9 @@ func (f File) Encode() ([]byte, error) {
 	if slices.ContainsFunc(f.Events, func(e Event) bool { return slices.Contains(newTypes, e.Type) }) {
 		f.Format = Format
 	}
+	content, _ := chain.Encode(f) // an error comes again with the checksum
+	f.Checksum = chain.Hash(content)
 	data, err := chain.Encode(f)
-	if err == nil {
-		f.Checksum = chain.Hash(data)
-		data, err = chain.Encode(f)
-	}
 	if err != nil {
 		return nil, fmt.Errorf("encode %s: %w", Key(f.Seq), err)
 	}
@@ -423,9 +417,6 @@ func DecodeFile(data []byte) (File, error) {
 	}
 	if err != nil {
 		return File{}, fmt.Errorf("not a ledger file: %w", err)
-	}
-	if f.Format < firstFormat {
-		return File{}, fmt.Errorf("the file has format %d, and this gridcast reads formats %d to %d", f.Format, firstFormat, Format)
 	}
 	canonical, _ := f.Encode() // a decoded file can be encoded
 	if bytes.Equal(canonical, data) {

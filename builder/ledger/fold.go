@@ -586,10 +586,10 @@ func renameRows(rows []Row, current func(season.DriverID) season.DriverID) []Row
 // Trial returns the fold that appending the events at the instant would give. It refuses the events that the
 // rules of Append refuse. An event without an actor counts as that of a person. s stays unchanged.
 func (s *Fold) Trial(at time.Time, events []Event) (*Fold, error) {
-	events = slices.Clone(events)
+	stamped := make([]Event, len(events))
 	for i, e := range events {
 		e.ID, e.Actor = "trial", cmp.Or(e.Actor, "trial")
-		events[i] = s.stamp(e, at.UTC().Round(0))
+		stamped[i] = s.stamp(e, at)
 	}
-	return s.admit(events)
+	return s.admit(stamped)
 }

@@ -20,7 +20,6 @@ import (
 	"crypto/rand"
 	"errors"
 	"fmt"
-	"slices"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -79,9 +78,6 @@ type record struct {
 // instant, in the name of the actor. archive is the lower-case hex SHA-256 of the archive in use, which vouches
 // for its results of races that have ended: see Fold.Vouches. If it is empty, the instant alone decides.
 func Open(ctx context.Context, store blob.Store, kind Kind, at time.Time, actor, archive string) (*Ledger, error) {
-	if err := checkKind(kind); err != nil {
-		return nil, fmt.Errorf("open the ledger in %s: %w: %w", store, ErrKind, err)
-	}
 	l, err := load(ctx, store, kind)
 	if err != nil {
 		return nil, fmt.Errorf("open the ledger in %s: %w", store, err)
@@ -182,9 +178,6 @@ func (l *Ledger) refresh(ctx context.Context) error {
 
 // extend adds files to the record. The caller holds mu, or has just made l.
 func (l *Ledger) extend(files []chain.File) error {
-	if len(files) == 0 {
-		return nil
-	}
 	next := *l.read.Load()
 	next.state = next.state.clone()
 	for _, file := range files {
@@ -268,16 +261,15 @@ func (f Fresh) Append(ctx context.Context, at time.Time, actor string, decide fu
 	if l.kind == AnyKind {
 		return nil, fmt.Errorf("append to the ledger: %w: it was loaded to be read only", ErrKind)
 	}
-	at = at.UTC().Round(0) // no monotonic reading, so that the written instant equals the one read back
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	for {
-		events, err := decide(l.Fold())
-		if err != nil || len(events) == 0 {
+		decided, err := decide(l.Fold())
+		if err != nil || len(decided) == 0 {
 			return nil, err
 		}
-		events = slices.Clone(events)
-		for i, e := range events {
+		events := make([]Event, len(decided))
+		for i, e := range decided {
 			e.ID, e.Actor = rand.Text(), actor
 			events[i] = l.Fold().stamp(e, at)
 		}
@@ -315,30 +307,31 @@ func (l *Ledger) write(ctx context.Context, events []Event) (won bool, err error
 	if _, won, err = l.files.Append(ctx, head, data); !won || err != nil {
 		return false, err
 	}
-	return true, l.extend([]chain.File{{Seq: head.Seq + 1, Data: data}})
+	return true, l.extend([]chain.File{{Data: data}})
 }
 
 // CheckClock returns ErrClock if the caller's clock, which shows at, is more than a minute ahead of the store's, which all
 // builders share. If the store's cannot be read, the other clocks of a real ledger count. Append is stricter, because an
 // event stays for ever.
 func (l *Ledger) CheckClock(ctx context.Context, at time.Time) error {
+	if l.kind != Real {
+		return nil
+	}
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	for _, clock := range l.clocks { // the store's is the first
-		now, within, err := clock(ctx)
-		if err != nil {
-			continue
+		if now, within, err := clock(ctx); err == nil {
+			return checkAhead(at, now, time.Minute+within)
 		}
-		if l.kind == Real && at.Sub(now) > time.Minute+within {
-			return aheadBy(at, now)
-		}
-		return nil
 	}
 	return nil
 }
 
-// aheadBy is the error for a clock that shows at while another one shows now.
-func aheadBy(at, now time.Time) error {
+// checkAhead returns ErrClock if a clock that shows at is more than allowed ahead of another one, which shows now.
+func checkAhead(at, now time.Time, allowed time.Duration) error {
+	if at.Sub(now) <= allowed {
+		return nil
+	}
 	return fmt.Errorf("%w: it shows %s, %s later than another; set it right, nothing was written; a running process takes ten minutes to accept a clock that was set, and a restart accepts it at once",
 		ErrClock, instant(at), at.Sub(now).Round(time.Millisecond))
 }
@@ -352,13 +345,10 @@ func (l *Ledger) checkClock(ctx context.Context, events []Event) error {
 	for _, clock := range l.clocks {
 		now, within, err := clock(ctx)
 		if err != nil {
-			if ctx.Err() != nil {
-				return context.Cause(ctx)
-			}
 			continue
 		}
-		if at := events[0].When(); at.Sub(now) > MaxAhead+within {
-			return aheadBy(at, now)
+		if err := checkAhead(events[0].When(), now, MaxAhead+within); err != nil {
+			return err
 		}
 		for _, e := range events {
 			if e.Type == PickFrozen && !now.Add(-within).Before(e.Start) {

@@ -58,6 +58,7 @@ func (e *RefusedError) Unwrap() error { return e.Err }
 
 // stamp returns the event with the instant of an append to s now.
 func (s *Fold) stamp(e Event, now time.Time) Event {
+	now = now.UTC().Round(0) // no monotonic reading, so that the written instant equals the one read back
 	e.At, e.Made = now, time.Time{}
 	if now.Before(s.at) {
 		e.At, e.Made = s.at, now
