@@ -253,18 +253,28 @@ func TestAuditMarksPicksAfterAMissedStart(t *testing.T) {
 	}
 }
 
-// The first pick of the ledger counts again if its round gets back the start that it had.
+// The last pick of the ledger counts again if its round gets back the start that it had. A cancellation voids it again.
 func TestAuditOfARestoredPick(t *testing.T) {
 	store := newStore(t)
 	l := openWith(t, store)
-	mustAppend(t, l, start.Add(-4*time.Hour), ledger.Freeze(monaco, pick, start, true))
-	s := session(t, l.Fold())
-	mustAppend(t, l, start.Add(-3*time.Hour), s.Cancel("flood")...)
+	var s ledger.RoundRecord
+	freezeAndCancel := func(at time.Time) {
+		mustAppend(t, l, at, ledger.Freeze(monaco, pick, start, true))
+		s = session(t, l.Fold())
+		mustAppend(t, l, at, s.Cancel("flood")...)
+	}
+	freezeAndCancel(start.Add(-4 * time.Hour))
+	mustAppend(t, l, start.Add(-3*time.Hour), s.Reinstate(time.Time{}, "dry"))
+	freezeAndCancel(start.Add(-3 * time.Hour))
 	mustAppend(t, l, start.Add(2*time.Hour), s.Reinstate(start, "it was held"))
 	r := audit(t, store)
-	if !r.Green() || len(r.Picks) != 1 || !r.Picks[0].Voided.IsZero() || r.Picks[0].Reason != "" {
-		t.Errorf("got faults %v and picks %+v, want a pick that counts", r.Faults, r.Picks)
+	if !r.Green() || len(r.Picks) != 2 || r.Picks[0].Voided.IsZero() || !r.Picks[1].Voided.IsZero() || r.Picks[1].Reason != "" {
+		t.Errorf("got faults %v and picks %+v, want a second pick that counts", r.Faults, r.Picks)
 	}
+	s = session(t, l.Fold())
+	must.Equal(t, "the instant of the pick that counts", r.Picks[1].Frozen, s.Pick.FrozenAt)
+	mustAppend(t, l, start.Add(3*time.Hour), s.Cancel("it was not")...)
+	must.Equal(t, "the end of the second pick", start.Add(3*time.Hour), audit(t, store).Picks[1].Voided)
 }
 
 func TestAuditOfOtherThings(t *testing.T) {
@@ -287,6 +297,14 @@ func TestAuditOfOtherThings(t *testing.T) {
 		if r.Head.Seq != 3 {
 			t.Errorf("head: got file %d, want 3, the last before the hole", r.Head.Seq)
 		}
+		store.Corrupt(ledger.Key(2), nil)
+		must.Equal(t, "faults of a ledger that is damaged before the hole", 1, len(audit(t, store).Faults))
+	})
+	t.Run("a cancellation that leaves its pick", func(t *testing.T) {
+		store := memblob.New()
+		mustAppend(t, openWith(t, store), opened, ledger.Freeze(monaco, pick, start, true))
+		key := plant(t, store, opened, ledger.Event{Type: ledger.RoundCancelled, Session: monaco, Reason: "flood"})
+		mustSay(t, audit(t, store), key)
 	})
 	t.Run("an event twice", func(t *testing.T) {
 		store := memblob.New()

@@ -12,6 +12,7 @@ import (
 
 	"gridcast/builder/ledger"
 	"gridcast/builder/season"
+	"gridcast/deploy/golden"
 	"gridcast/deploy/must"
 	"gridcast/snapshots/blob"
 	"gridcast/snapshots/blob/memblob"
@@ -51,9 +52,11 @@ func TestDecodeFileTakesOneFormOnly(t *testing.T) {
 			if edited == string(good) {
 				t.Fatal("the case changes nothing")
 			}
-			if f, err := ledger.DecodeFile([]byte(edited)); err == nil {
+			f, err := ledger.DecodeFile([]byte(edited))
+			if err == nil {
 				t.Errorf("%s was read as %+v", edited, f)
 			}
+			golden.Sentence(t, t.Name(), err)
 		})
 	}
 }

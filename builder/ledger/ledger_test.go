@@ -102,7 +102,8 @@ func TestOpenAndLoad(t *testing.T) {
 	if _, err := ledger.Load(t.Context(), store, ledger.Real); !errors.Is(err, ledger.ErrNotOpened) {
 		t.Fatalf("Load of an empty store: got %v, want ErrNotOpened", err)
 	}
-	first := must.Get(ledger.Open(t.Context(), store, ledger.Real, opened, "builder", ""))(t)
+	first := must.Get(ledger.Open(t.Context(), store, ledger.Real, opened.In(time.FixedZone("CEST", 2*3600)), "builder", ""))(t)
+	must.Hold(t, first.Files()[0].Events[0].At == opened, "the instant in the file is not in UTC: %s", first.Files()[0].Events[0].At)
 	again := must.Get(ledger.Open(t.Context(), store, ledger.Real, opened.Add(time.Hour), "another builder", ""))(t)
 	if got, want := again.Head(), first.Head(); got != want || got.Seq != 1 {
 		t.Errorf("head after a second Open: got %v, want %v, the first file", got, want)
@@ -187,6 +188,7 @@ func TestStateOfARound(t *testing.T) {
 	if len(got.Revisions) != 2 || got.Result().Revision != 2 || got.Result().Rows[0].Driver != "russell" {
 		t.Errorf("revisions: got %+v, want two, the last won by russell", got.Revisions)
 	}
+	must.Equal(t, "changes of published rounds, which a first result is not", 1, len(l.Fold().Log()))
 	if key, ok := l.Fold().Key(2026, "monaco"); !ok || key != monaco {
 		t.Errorf("Key(2026, monaco): got %d, %v", key, ok)
 	}
@@ -214,6 +216,9 @@ func TestTrials(t *testing.T) {
 	trial(move("second"))
 	must.Equal(t, "the reason in the log of the first", "first", fold.Log()[len(fold.Log())-1].Reason)
 	round := session(t, l.Fold())
+	released := must.Get(l.Fold().Trial(at.Add(1), one(round.Release(moved, moved, "it is the sources' start"))))(t)
+	must.Equal(t, "the instant of a trial", at.Add(1), released.At())
+	must.Equal(t, "the log after a release that changes no start", l.Fold().Log(), released.Log())
 	cancelled := trial(round.Cancel("flood")...)
 	must.Equal(t, "the start of a cancelled round", moved, cancelled.Start(start))
 	at = moved.Add(3 * time.Hour)
