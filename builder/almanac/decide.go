@@ -135,9 +135,9 @@ func (r *Round) Move(start time.Time, reason string) ([]ledger.Event, error) {
 // Reinstate returns the event that puts the round back, at a start or, if that is zero, at the
 // one that its calendar says.
 func (r *Round) Reinstate(start time.Time, reason string) ([]ledger.Event, error) {
-	if start.IsZero() && r.Record.Override.Status != ledger.AsPlanned && !r.view.At.Before(r.Start) {
+	if start.IsZero() && r.Record.Override.Status != ledger.AsPlanned && !r.view.At.Before(r.Facts.StartsAt()) {
 		return nil, fmt.Errorf("reinstate %d: the start in the calendar, %s, has passed: give the start with --start, which may be that one if the race was held then",
-			r.Session, r.Start.UTC().Format(time.RFC3339))
+			r.Session, r.Facts.StartsAt().UTC().Format(time.RFC3339))
 	}
 	return r.decided(Reinstate, r.Record.Reinstate(start, reason))
 }

@@ -111,7 +111,10 @@ func TestRefusalsSayWhatIsAllowed(t *testing.T) {
 			t.Errorf("%s: something was written", what)
 		}
 	}
-	w.Decide(testseason.Belgium.Over(), testseason.Belgium.Key, func(r *almanac.Round) ([]ledger.Event, error) { return r.Postpone("fog") })
+	w.Decide(testseason.Belgium.Start.Add(-time.Hour), testseason.Belgium.Key, func(r *almanac.Round) ([]ledger.Event, error) {
+		return r.Move(testseason.Belgium.Over().AddDate(0, 0, 1), "fog")
+	})
+	w.Decide(testseason.Belgium.Over(), testseason.Belgium.Key, func(r *almanac.Round) ([]ledger.Event, error) { return r.Cancel("fog") })
 	golden.Sentence(t, "reinstate without a start after that of the calendar", w.Try(testseason.Belgium.Over(), testseason.Belgium.Key, func(r *almanac.Round) ([]ledger.Event, error) {
 		return r.Reinstate(time.Time{}, "sun")
 	}))

@@ -499,7 +499,7 @@ func (o *Override) decide(e Event, valid time.Time) {
 	case RoundCancelled:
 		o.Status = Cancelled
 	case RoundReinstated:
-		o.Status = AsPlanned
+		o.Status, o.Start = AsPlanned, time.Time{} // without a start of its own, that of the calendar
 	}
 	if !e.Start.IsZero() {
 		o.Start = e.Start

@@ -519,7 +519,10 @@ func TestSourcesAndPersons(t *testing.T) {
 		"released, but nobody held it":                {{anna, release(start, start), ledger.ErrUnchanged}},
 		"released, but a source moved it":             {{f1db, move(start, later), nil}, {anna, release(later, later), ledger.ErrUnchanged}},
 		"reinstated by a person without a start":      {{anna, postpone, nil}, {anna, reinstate(time.Time{}), nil}, {f1db, move(start, later), nil}},
-		"reinstated by a person with one":             {{anna, postpone, nil}, {anna, reinstate(later), nil}, {f1db, move(later, evening), ledger.ErrByPerson}},
+		"cancelled after a move, reinstated without a start": {
+			{f1db, move(start, later), nil}, {anna, cancel, nil}, {anna, reinstate(time.Time{}), nil}, {f1db, move(start, evening), nil},
+		},
+		"reinstated by a person with one": {{anna, postpone, nil}, {anna, reinstate(later), nil}, {f1db, move(later, evening), ledger.ErrByPerson}},
 	} {
 		t.Run(name, func(t *testing.T) {
 			store := newStore(t)
