@@ -235,16 +235,18 @@ func (c *converter) checkRows() {
 		races[r.ID], rounds[round{r.Year, r.Round}], years[r.Year] = r, r, true
 	}
 	for _, t := range raceTables {
-		for id, rows := range c.rel.rows[t] {
-			faults := make(map[*race]error)
+		for _, id := range slices.Sorted(maps.Keys(c.rel.rows[t])) { // a fault removes the rows of two races
+			rows, faults := c.rel.rows[t][id], make(map[*race]error)
 			if err := c.checkTable(t, id, rows); err != nil {
 				faults[races[id]] = err
 			}
 			for i := range rows {
 				own := rounds[round{rows[i].Year, rows[i].Round}]
-				if races[id] == nil || rows[i].Round != 0 && own != nil && own.ID != id {
+				if of := races[id]; of == nil || rows[i].Round != 0 && own != of && (own != nil || of.Round != 0) {
 					err := fmt.Errorf("%s, row %d: race %d is not round %d of %d", t.file(), rows[i].n, id, rows[i].Round, rows[i].Year)
-					faults[own], faults[races[id]] = err, err
+					if faults[of] = err; own != nil {
+						faults[own] = err
+					}
 				}
 			}
 			for r, err := range faults {

@@ -248,6 +248,8 @@ func TestOneBadCellOfARelease(t *testing.T) {
 		{results, `"laps":12`, `"laps":{"n":12}`, []season.Section{season.ResultSection}},
 		{results, `"raceId":7`, `"raceId":77`, []season.Section{season.ResultSection}},
 		{results, `"raceId":7`, `"raceId":8`, []season.Section{season.ResultSection}},
+		{results, `"round":1`, `"round":9`, []season.Section{season.ResultSection}},
+		{results, `{"raceId":7,"year":2023,"round":1`, `{"raceId":8,"year":2023,"round":2,"points":"x"},{"raceId":7,"year":2023,"round":2`, []season.Section{season.ResultSection}},
 		{"f1db-races-qualifying-results.json", `"q2Millis":90500`, `"q2Millis":"1:30.5"`, []season.Section{season.Section(season.Qualifying)}},
 		{"f1db-races-driver-standings.json", `"points":25`, `"points":true`, []season.Section{season.DriverStandingsSection}},
 		{races, `"courseLength":4.5`, `"courseLength":"4,5"`, []season.Section{season.CalendarSection}},
