@@ -48,6 +48,8 @@ const (
 	cpuSeconds = 30
 	// patience bounds its wall time, so that a deadlock is a failure.
 	patience = time.Minute
+	// slow is the time from which on a test is slow.
+	slow = 200 * time.Millisecond
 )
 
 //go:embed equivalent.txt

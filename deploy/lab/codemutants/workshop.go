@@ -11,6 +11,7 @@ import (
 	"slices"
 	"strings"
 	"sync"
+	"time"
 
 	"golang.org/x/sync/errgroup"
 	"golang.org/x/tools/cover"
@@ -31,13 +32,14 @@ type suite struct {
 // reacher is a test with the statements that it reaches, by file below the root.
 type reacher struct {
 	name   string
+	slow   bool
 	blocks map[string][]cover.ProfileBlock
 }
 
-// reaching returns the names of the tests that reach a fault.
-func (s *suite) reaching(of site) (names []string) {
+// reaching returns the names of the slow or the quick tests that reach a fault.
+func (s *suite) reaching(of site, lasting bool) (names []string) {
 	for _, t := range s.tests {
-		if t.reaches(of) {
+		if t.slow == lasting && t.reaches(of) {
 			names = append(names, t.name)
 		}
 	}
@@ -92,7 +94,7 @@ func (w *workshop) round(ctx context.Context, faults []site) ([]drawn, error) {
 	var mu sync.Mutex
 	var results []drawn
 	group, ctx := errgroup.WithContext(ctx)
-	group.SetLimit(runtime.GOMAXPROCS(0))
+	group.SetLimit(2 * runtime.GOMAXPROCS(0)) // a deadlock uses none
 	for _, fault := range faults {
 		group.Go(func() error {
 			by := w.try(ctx, fault)
@@ -135,15 +137,22 @@ func (w *workshop) overlay(faults []site) error {
 	return os.WriteFile(filepath.Join(w.temp, "overlay.json"), data, 0o600)
 }
 
-// try returns the package with a test that fails by the fault, or nothing.
+// try returns the package with a test that fails by the fault, or nothing. The quick tests run first.
 func (w *workshop) try(ctx context.Context, fault site) (by string) {
-	for _, user := range testers(fault.pkg) {
-		names := w.suites[user].reaching(fault)
-		if len(names) == 0 {
-			continue
+	for _, lasting := range []bool{false, true} {
+		wait := patience
+		if !lasting {
+			wait /= 3
 		}
-		if _, failed := w.test(ctx, user, w.suites[user].binary, fault.number, "-test.run", "^("+strings.Join(names, "|")+")$"); failed != nil {
-			return user
+		for _, user := range testers(fault.pkg) {
+			s := w.suites[user]
+			names := s.reaching(fault, lasting)
+			if len(names) == 0 {
+				continue
+			}
+			if _, failed := w.test(ctx, user, s.binary, fault.number, "-test.timeout="+wait.String(), "-test.run", "^("+strings.Join(names, "|")+")$"); failed != nil {
+				return user
+			}
 		}
 	}
 	return ""
@@ -200,12 +209,12 @@ func (w *workshop) reach(ctx context.Context, pkg string, s *suite) error {
 	group.SetLimit(runtime.GOMAXPROCS(0))
 	for i, name := range names {
 		group.Go(func() error {
-			profile := fmt.Sprintf("%s.%d", binary, i)
+			profile, began := fmt.Sprintf("%s.%d", binary, i), time.Now()
 			if err := w.passes(w.test(ctx, pkg, binary, 0, "-test.run", "^"+name+"$", "-test.coverprofile", profile)); err != nil {
 				return err
 			}
 			files, err := cover.ParseProfiles(profile)
-			s.tests[i] = reacher{name: name, blocks: map[string][]cover.ProfileBlock{}}
+			s.tests[i] = reacher{name: name, slow: time.Since(began) > slow, blocks: map[string][]cover.ProfileBlock{}}
 			for _, f := range files {
 				s.tests[i].blocks[strings.TrimPrefix(f.FileName, "gridcast/")] = f.Blocks
 			}
