@@ -342,15 +342,34 @@ func (c *converter) seasons() error {
 		x, y := &c.rel.races[a], &c.rel.races[b]
 		return cmp.Or(cmp.Compare(x.Year, y.Year), cmp.Compare(x.Round, y.Round))
 	})
+	type edition struct {
+		year      int
+		grandPrix season.GrandPrixID
+	}
+	editions := make(map[edition][]*race)
+	for _, i := range order {
+		r := &c.rel.races[i]
+		of := edition{r.Year, r.GrandPrix}
+		editions[of] = append(editions[of], r)
+	}
 	for _, i := range order {
 		r := &c.rel.races[i]
 		if !c.opts.asked(r.Year) {
 			c.report.skip("races", "seasons not asked for", 1)
 			continue
 		}
+		same := editions[edition{r.Year, r.GrandPrix}]
+		if _, known := c.names[r.GrandPrix]; known && r != same[0] {
+			c.refuse(r, season.CalendarSection, fmt.Errorf("%s: the grand prix %q is that of %s already",
+				c.place(r, season.CalendarSection), r.GrandPrix, c.place(same[0], season.CalendarSection)))
+			continue
+		}
 		round, ok := c.round(r)
 		if !ok {
 			continue
+		}
+		if len(same) > 1 { // no part of either counts, because one of them has a wrong name
+			round = season.Round{GrandPrix: r.GrandPrix}
 		}
 		if last := len(c.facts.Seasons); last == 0 || c.facts.Seasons[last-1].Year != r.Year {
 			c.facts.Seasons = append(c.facts.Seasons, season.Season{Year: r.Year})

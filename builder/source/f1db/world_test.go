@@ -275,6 +275,12 @@ func TestOneBadCellOfARelease(t *testing.T) {
 			must.Equal(t, "the second round", whole.Facts.Seasons[0].Rounds[1], d.Facts.Seasons[0].Rounds[1])
 		})
 	}
+	// Nobody knows which of two races of one Grand Prix it is: no part of either counts.
+	files := world(t)
+	files[races] = must.Replace(t, files[races], `"grandPrixId":"alps"`, `"grandPrixId":"austria"`)
+	d := documentOf(t, files)
+	said["a Grand Prix twice"] = fmt.Sprint(d.Unread)
+	must.Equal(t, "the rounds", []season.Round{{GrandPrix: "austria"}}, d.Facts.Seasons[0].Rounds)
 	golden.Inputs(t, "testdata/cells.txt", said)
 }
 
