@@ -193,6 +193,11 @@ var lies = []lie{
 	{what: "a result with an unknown team", change: put(capeResult, of("constructorId: rosso", "constructorId: nobody")), want: "waits unread"},
 	{what: "a driver has another identifier and another code", change: all(put(bayResult, of("carl-coda", "dora-dorn")), put(alpsResult, of("carl-coda", "dora-dorn")), put(alpsQualifying, of("carl-coda", "dora-dorn")), without(raceFolder("cape")+"qualifying-results.yml", raceFolder("bay")+"qualifying-results.yml"), put("src/data/drivers/dora-dorn.yml", driverFile("dora-dorn", "Dora", "Dorn"))), want: "waits code applied notice"},
 	{what: "a driver is gone from every round", change: all(put(bayResult, raced("anna-arno", "bert-berg")), put(alpsResult, raced("anna-arno", "bert-berg")), without(alpsQualifying, raceFolder("cape")+"qualifying-results.yml", raceFolder("bay")+"qualifying-results.yml")), want: "waits derived verified notice"},
+	{what: "a name of a team ends before it begins", change: put("src/data/constructors/rosso.yml", []byte("id: rosso\nname: Rosso\ncountryId: italy\nchronology:\n- constructorId: verde\n  yearFrom: 2025\n  yearTo: 2020\n- constructorId: rosso\n  yearFrom: 2026\n")), want: "waits unread"},
+	{what: "a new team with a file that cannot be read and a former name", change: all(
+		put("src/data/constructors/nero.yml", []byte("id: nero\nname: [\n")),
+		put("src/data/constructors/rosso.yml", []byte("id: rosso\nname: Rosso\ncountryId: italy\nchronology:\n- constructorId: rosso\n  yearFrom: 2020\n  yearTo: 2029\n- constructorId: nero\n  yearFrom: 2030\n")),
+		put(capeResult, of("constructorId: rosso", "constructorId: nero"))), want: "waits unread"},
 	// Rows.
 	{what: "infinite points", change: put(capeResult, of("points: 25", "points: .inf")), want: "waits unread"},
 	{what: "points that are no number", change: put(capeResult, of("points: 25", "points: .nan")), want: "waits unread"},

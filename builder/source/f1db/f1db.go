@@ -121,8 +121,8 @@ func convert(rel *release, opts Options) (season.Facts, Report, error) {
 	if err := c.seasons(); err != nil {
 		return season.Facts{}, Report{}, err
 	}
-	c.lineages()
 	c.forget()
+	c.lineages()
 	colours, headshots := c.opts.Media.Apply(&c.facts)
 	if colours > 0 {
 		c.report.skip("team colours", "teams not in these seasons", colours)

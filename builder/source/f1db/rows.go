@@ -2,6 +2,7 @@ package f1db
 
 import (
 	"cmp"
+	"fmt"
 	"slices"
 	"strconv"
 	"time"
@@ -190,7 +191,8 @@ func (c *converter) number(r *row) int {
 }
 
 // lineages converts the chronologies of teams. A release repeats a chronology for every team in it.
-// The archive keeps one, with the teams that take part in its seasons.
+// The archive keeps one, with the teams that take part in its seasons. It leaves out a chronology with a name that ends
+// before it begins.
 func (c *converter) lineages() {
 	byParent := make(map[season.TeamID][]link)
 	for _, l := range c.rel.chronology {
@@ -198,7 +200,18 @@ func (c *converter) lineages() {
 			byParent[l.Parent] = append(byParent[l.Parent], l)
 		}
 	}
-	for _, links := range byParent {
+	for parent, links := range byParent {
+		if i := slices.IndexFunc(links, func(l link) bool { return l.To != 0 && l.To < l.From }); i >= 0 {
+			file := chronologyTable.file()
+			if c.rel.files != nil {
+				file = constructorsTable.place(string(parent))
+			}
+			u := season.Unread{Reason: fmt.Sprintf("%s: %q ends in %d before it begins in %d", file, links[i].Team, links[i].To, links[i].From)}
+			if !slices.Contains(c.report.Unread, u) { // of another team in it
+				c.report.Unread = append(c.report.Unread, u)
+			}
+			continue
+		}
 		slices.SortFunc(links, func(a, b link) int {
 			return cmp.Or(cmp.Compare(a.From, b.From), cmp.Compare(a.Order, b.Order))
 		})
