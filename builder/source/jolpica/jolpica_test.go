@@ -103,6 +103,19 @@ func TestNamesOfTwoSeasons(t *testing.T) {
 	}
 }
 
+// TestCalendarAlone: before the first weekend of a season the document names no team, and its facts are valid.
+func TestCalendarAlone(t *testing.T) {
+	api := sourcetest.Jolpica(t)
+	api.Rewrite(func(target, body string) string {
+		if strings.Contains(target, "/races.json") {
+			return body
+		}
+		return `{"MRData":{"limit":"100","offset":"0","total":"0"}}`
+	})
+	d := must.Get(fetched(t, api, 2024, 2024))(t)
+	must.Do(t, d.Facts.Validate())
+}
+
 // TestOutages: an unusable answer of Jolpica has a kind of fault.
 func TestOutages(t *testing.T) {
 	const gateway = "<html><head><title>504 Gateway Time-out</title></head></html>"

@@ -139,7 +139,6 @@ func (r *reader) facts() season.Facts {
 			continue
 		}
 		slices.SortFunc(s.Rounds, func(a, b season.Round) int { return a.StartsAt().Compare(b.StartsAt()) })
-		s.Colours = media.Default().Colours[year]
 		r.out.Seasons = append(r.out.Seasons, s)
 	}
 	slices.Sort(r.notes)
@@ -147,6 +146,7 @@ func (r *reader) facts() season.Facts {
 		r.out.Forget(kind, id)
 		r.unread = append(r.unread, season.Unread{Reason: err.Error()})
 	})
+	media.Default().Apply(&r.out)
 	season.SortUnread(r.unread)
 	return r.out
 }
