@@ -220,13 +220,8 @@ func (e *WithheldError) Error() string { return e.Proposal.Refused[0].Reason }
 // accepted that. Assemble does not change the input; the output shares unchanged parts with it.
 func Assemble(in Input) (Output, error) {
 	a := assembly{Input: &in, out: Output{Facts: clone(in.Current)}, first: make(map[BlockID]*Document)}
-	for from, to := range in.Aliases {
-		renameDriver(&a.out.Facts, from, to)
-	}
+	a.rename(&a.out.Facts)
 	for _, alias := range in.Named {
-		if alias.Kind != RoundAlias { // a round keeps its key by its Grand Prix
-			alias.apply(&a.out.Facts)
-		}
 		if alias.Kind == TeamAlias {
 			addAlias(&a.out.Facts, season.TeamID(alias.From), season.TeamID(alias.To))
 		}
@@ -288,14 +283,29 @@ func Assemble(in Input) (Output, error) {
 	return a.out, nil
 }
 
+// rename gives drivers, teams, engines and circuits the identifiers that they have by all aliases.
+func (a *assembly) rename(f *season.Facts) {
+	for from, to := range a.Aliases {
+		renameDriver(f, from, to)
+	}
+	for _, alias := range a.Named {
+		if alias.Kind != RoundAlias { // a round keeps its key by its Grand Prix
+			alias.apply(f)
+		}
+	}
+}
+
 // release puts back a block from before a person entered another. A round that only people entered
 // keeps its calendar entry, because clients know it: the operator cancels it instead.
 func (a *assembly) release(r *Release) {
+	named := season.Facts{Seasons: []season.Season{{Rounds: []season.Round{r.Entered, r.Before}}}}
+	a.rename(&named) // the facts have their present names
+	entered, former := &named.Seasons[0].Rounds[0], &named.Seasons[0].Rounds[1]
 	ours, ok := a.out.Facts.Round(r.Year, r.GrandPrix)
-	if !ok || !Same(r.Block, ours, &r.Entered) {
+	if !ok || !Same(r.Block, ours, entered) {
 		return
 	}
-	if !Has(r.Block, &r.Before) {
+	if !Has(r.Block, former) {
 		switch r.Block {
 		case Calendar, Start, Sessions:
 			return
@@ -306,7 +316,7 @@ func (a *assembly) release(r *Release) {
 		}
 	}
 	before := *ours
-	replace(r.Block, ours, &r.Before)
+	replace(r.Block, ours, former)
 	p := Proposal{
 		ID: identity(r.Year, r.GrandPrix, r.Block, ours), Year: r.Year, GrandPrix: r.GrandPrix, Block: r.Block,
 		Source: ManualSource, Revision: r.Revision, Lines: diff(r.Block, &before, ours), Accepted: true, Released: true,
