@@ -388,6 +388,7 @@ func TestMap(t *testing.T) {
 	if err != nil || len(read.Rounds) != 2 || read.Rounds[0].GrandPrix != "las-vegas" || len(read.Left) != 1 {
 		t.Errorf("got %+v, %v; want the rounds of Las Vegas and Australia", read, err)
 	}
+	golden.Sentence(t, "two mappings of one text", must.Err(calendar.Read(file, known, map[string]string{"Fan Zone": "las-vegas", "fan-zone": "none"})))
 	golden.Sentence(t, "a mapping to an unknown Grand Prix", must.Err(calendar.Read(file, known, map[string]string{"Italy": "las-vegs"})))
 }
 

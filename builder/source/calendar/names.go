@@ -114,6 +114,9 @@ func newLexicon(k Known, mapped map[string]string) (*lexicon, error) {
 		if m.phrase == "" {
 			return nil, fmt.Errorf("map %q: it has no word", text)
 		}
+		if i := slices.IndexFunc(l.mapped, func(other mapping) bool { return other.phrase == m.phrase }); i >= 0 && l.mapped[i].gp != m.gp {
+			return nil, fmt.Errorf("map %q: %q is %s already. Write it once", text, m.phrase, cmp.Or(string(l.mapped[i].gp), NoGrandPrix))
+		}
 		l.mapped = append(l.mapped, m)
 	}
 	slices.SortFunc(l.mapped, func(a, b mapping) int {
