@@ -183,6 +183,10 @@ func readTable(file []byte, l *lexicon) (Reading, error) {
 				row[header[i]] = strings.TrimSpace(value)
 			}
 		}
+		if n := len(header); len(fields) > n && strings.TrimSpace(strings.Join(fields[n:], "")) != "" { // a comma without quotes moves the cells behind it
+			read.Left = append(read.Left, fmt.Sprintf("%s is left out: it has %d cells, and the first line names %d columns", place, len(fields), n))
+			continue
+		}
 		round, by, lost, err := readRow(row, l)
 		if err != nil {
 			read.Left = append(read.Left, fmt.Sprintf("%s is left out: %v", place, err))
@@ -218,6 +222,9 @@ func columnsOf(fields []string) ([]string, error) {
 		header[i] = strings.ToLower(strings.TrimSpace(name))
 		if !slices.Contains(Columns, header[i]) {
 			return nil, fmt.Errorf("unknown column %q; allowed are %s", name, strings.Join(Columns, ", "))
+		}
+		if slices.Contains(header[:i], header[i]) {
+			return nil, fmt.Errorf("the column %s is there twice", header[i])
 		}
 	}
 	for _, needed := range []string{"grand_prix", "start"} {

@@ -82,6 +82,7 @@ func TestTableLeavesOut(t *testing.T) {
 	for _, text := range []string{
 		"grand_prix,date\nmonaco,x",
 		"grand_prix\naustralia",
+		"grand_prix,start,Start\naustralia,2027-03-07,2027-04-07",
 		"grand_prix,start\naustralia,7 March",
 		"grand_prix,start\naustria,2027-03-07",
 		"grand_prix,start\naustralia,2027-03-07\nAustralian GP,2027-03-14",
@@ -143,6 +144,8 @@ func TestOneBadLine(t *testing.T) {
 	}{
 		{table, "sao-paulo,2027-11-07", `sao-paulo,"2027-11-07`, 2, `line 3 is left out: "sao-paulo,\"2027-11-07,2027-11-06": `},
 		{table, "sao-paulo,2027-11-07", `sao"paulo,2027-11-07`, 2, `line 3 is left out: "sao\"paulo,2027-11-07,2027-11-06": bare "`},
+		{table, "2027-11-06\n", "2027-11-06,Brazil\n", 2, `line 3 is left out: it has 4 cells, and the first line names 3 columns`},
+		{table, "2027-11-06\n", "noon,,\n", 3, `line 3: the hour of qualifying is left out: "noon"`}, // empty cells of a spreadsheet
 		{table, "2027-11-07", "2027-13-07", 2, `line 3 is left out: start: "2027-13-07"`},
 		{table, "2027-11-06", "noon", 3, `line 3: the hour of qualifying is left out: "noon"`},
 		{file, "DTSTART:20271107", "DTSTART 20271107", 2, `line 15 is left out with its event: "DTSTART 20271107T170000Z" cannot be read`},
