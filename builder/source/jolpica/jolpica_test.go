@@ -116,6 +116,23 @@ func TestCalendarAlone(t *testing.T) {
 	must.Do(t, d.Facts.Validate())
 }
 
+// TestRoundsWithoutNumber: in March 2026 both cancelled rounds had the number 0, and then none. Each stays a round.
+func TestRoundsWithoutNumber(t *testing.T) {
+	for _, number := range []string{`"0"`, "null"} {
+		api := sourcetest.Jolpica(t)
+		api.Rewrite(func(target, body string) string {
+			if strings.Contains(target, "/races.json") {
+				return strings.NewReplacer(`"round":"1",`, `"round":`+number+`,`, `"round":"2",`, `"round":`+number+`,`).Replace(body)
+			}
+			return `{"MRData":{"limit":"100","offset":"0","total":"0"}}`
+		})
+		d := must.Get(fetched(t, api, 2024, 2024))(t)
+		if n := len(d.Facts.Seasons[0].Rounds); n != 24 || len(d.Unread) != 2 {
+			t.Errorf("%s: %d rounds, unread %+v; want 24, and the calendar entries of two", number, n, d.Unread)
+		}
+	}
+}
+
 // TestOutages: an unusable answer of Jolpica has a kind of fault.
 func TestOutages(t *testing.T) {
 	const gateway = "<html><head><title>504 Gateway Time-out</title></head></html>"

@@ -69,7 +69,7 @@ type standings struct {
 type reader struct {
 	names source.Equivalents
 	out   season.Facts
-	races map[int]map[text]*race // by year and round
+	races map[int]map[[2]text]*race // by year, and by round and name, because cancelled rounds may have no number
 	lists []standings
 	notes []string
 
@@ -91,7 +91,7 @@ func (r *reader) page(p page) error {
 	r.lists = append(r.lists, body.MRData.StandingsTable.StandingsLists...)
 	year := r.races[p.Year]
 	if year == nil {
-		year = make(map[text]*race)
+		year = make(map[[2]text]*race)
 		r.races[p.Year] = year
 	}
 	for _, said := range body.MRData.RaceTable.Races {
@@ -101,9 +101,10 @@ func (r *reader) page(p page) error {
 			})
 			continue
 		}
-		known := year[said.Round]
+		of := [2]text{said.Round, said.RaceName}
+		known := year[of]
 		if known == nil {
-			year[said.Round] = &said
+			year[of] = &said
 			continue
 		}
 		known.Results = append(known.Results, said.Results...)
@@ -118,19 +119,20 @@ func (r *reader) facts() season.Facts {
 	for _, year := range slices.Sorted(maps.Keys(r.races)) { // the latest season names drivers and teams
 		races, s := r.races[year], season.Season{Year: year}
 		rounds := make(map[season.GrandPrixID][]text)
-		for _, number := range slices.Sorted(maps.Keys(races)) {
-			if gp, err := r.names.GrandPrix(string(races[number].RaceName), year); err == nil {
-				rounds[gp] = append(rounds[gp], number)
+		order := slices.SortedFunc(maps.Keys(races), func(a, b [2]text) int { return slices.Compare(a[:], b[:]) })
+		for _, of := range order {
+			if gp, err := r.names.GrandPrix(string(of[1]), year); err == nil {
+				rounds[gp] = append(rounds[gp], of[0])
 			}
 		}
-		for _, number := range slices.Sorted(maps.Keys(races)) {
-			said := races[number]
+		for _, of := range order {
+			said := races[of]
 			gp, err := r.names.GrandPrix(string(said.RaceName), year)
 			if len(rounds[gp]) > 1 {
 				err = fmt.Errorf("raceName %q: it is the name of the rounds %q", said.RaceName, rounds[gp])
 			}
 			if err != nil {
-				r.unread = append(r.unread, season.Unread{Year: year, Section: season.CalendarSection, Reason: fmt.Sprintf("races of %d, round %s: %v", year, number, err)})
+				r.unread = append(r.unread, season.Unread{Year: year, Section: season.CalendarSection, Reason: fmt.Sprintf("races of %d, round %s: %v", year, said.Round, err)})
 				continue
 			}
 			s.Rounds = append(s.Rounds, r.round(year, gp, said))

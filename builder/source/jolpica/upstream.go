@@ -166,7 +166,7 @@ func (u *upstream) Read(packed []byte) (source.Document, error) {
 	if err := source.Decode(packed, &p); err != nil {
 		return source.Document{}, fmt.Errorf("read jolpica: %w", err)
 	}
-	r := reader{names: u.names, races: make(map[int]map[text]*race), out: season.NewFacts()}
+	r := reader{names: u.names, races: make(map[int]map[[2]text]*race), out: season.NewFacts()}
 	for _, page := range p.Pages {
 		if err := r.page(page); err != nil {
 			return source.Document{}, fmt.Errorf("read jolpica: %s of %d: %w", page.Resource, page.Year, err)
