@@ -267,7 +267,8 @@ func (e *Edge) awaitFirstLook(ctx context.Context) {
 	}
 }
 
-// awaitReady closes the channel of Started. Until then it logs each reason for waiting once.
+// awaitReady closes the channel of Started. Until then it logs each missing part once, and once more when it is known
+// why it is missing.
 func (e *Edge) awaitReady(ctx context.Context) error {
 	tick := time.NewTicker(20 * time.Millisecond)
 	defer tick.Stop()
@@ -278,9 +279,12 @@ func (e *Edge) awaitReady(ctx context.Context) error {
 		case <-ctx.Done():
 			return nil
 		}
-		if why := e.Ready(); why != nil && !e.stopping.Load() && why.Error() != logged && time.Since(began) > e.warnAfter {
-			logged = why.Error()
-			e.warnWaiting(logged)
+		if why := e.Ready(); why != nil && !e.stopping.Load() && time.Since(began) > e.warnAfter {
+			problem, command := e.missing()
+			if said := fmt.Sprint(why, problem == unread); said != logged {
+				logged = said
+				e.log.Warn("edge waits, requests are answered 503", "why", why, "problem", problem, "remedy", command+" --store '"+e.deps.Store.String()+"'")
+			}
 		}
 	}
 	e.log.Info("edge ready", "version", e.Status().Version)
@@ -288,26 +292,29 @@ func (e *Edge) awaitReady(ctx context.Context) error {
 	return nil
 }
 
-// warnWaiting logs the missing part and the command that helps. An edge only reads, so it advises nobody to build: another
+// unread is the problem of a part that the store has not answered about.
+const unread = "it is still being read"
+
+// missing returns why the edge waits, and the command that helps. An edge only reads, so it advises nobody to build: another
 // process may build that very moment, or publish to another store.
-func (e *Edge) warnWaiting(why string) {
-	problem, read, command := e.keys.Health().Problem, true, "gridcast keys create --name NAME --tier standard"
-	none := "the store has no list of API keys yet"
-	if e.keys.Table() != nil {
-		status := e.Status()
-		problem, read, command = status.StoreProblem, e.real.confirmed.Load() != nil, "gridcast doctor edge"
-		none = "the store has no version yet: the first build of its scheduler publishes one"
-		if status.Refused != nil {
-			problem = status.Refused.Reason
-		}
-	}
+func (e *Edge) missing() (problem, command string) {
+	health, status := e.keys.Health(), e.Status()
+	withoutKeys := e.keys.Table() == nil
 	switch {
-	case problem == "" && !read:
-		problem = "it is still being read"
-	case problem == "":
-		problem = none
+	case withoutKeys && health.Problem != "":
+		problem = health.Problem
+	case !withoutKeys && status.Refused != nil:
+		problem = status.Refused.Reason
+	case !withoutKeys && status.StoreProblem != "":
+		problem = status.StoreProblem
+	case withoutKeys && health.Current.IsZero(), !withoutKeys && e.real.confirmed.Load() == nil:
+		problem = unread
+	case withoutKeys:
+		return "the store has no list of API keys yet", "gridcast keys create --name NAME --tier standard"
+	default:
+		problem = "the store has no version yet: the first build of its scheduler publishes one"
 	}
-	e.log.Warn("edge waits, requests are answered 503", "why", why, "problem", problem, "remedy", command+" --store "+e.deps.Store.String())
+	return problem, "gridcast doctor edge"
 }
 
 // stop drains the server of the API.
