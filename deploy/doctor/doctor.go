@@ -174,10 +174,10 @@ func oneLine(err error) string { return strings.ReplaceAll(err.Error(), "\n", ";
 func (d *doctor) openStore(ctx context.Context) {
 	if err := d.Lost(ctx, d.Storage); err != nil {
 		if lost, ok := errors.AsType[*flags.LostError](err); ok && lost.Source != lost.Store {
-			d.failed("store", "gridcast doctor --store "+lost.Source, err)
+			d.failed("store", "gridcast doctor --store '"+lost.Source+"'", err)
 			return
 		}
-		d.failed("store", fmt.Sprintf("gridcast store restore BACKUP --store '%s' --cache-dir %s   # or mount the disk; deploy/docs/store-lost.md", d.Store, d.CacheDir), err)
+		d.failed("store", fmt.Sprintf("gridcast store restore BACKUP --store '%s' --cache-dir '%s'   # or mount the disk; deploy/docs/store-lost.md", d.Store, d.CacheDir), err)
 		return
 	}
 	path, inFolder := strings.CutPrefix(d.Store, "dir:")
@@ -204,13 +204,13 @@ func (d *doctor) fixStore(err error) string {
 	if path, ok := strings.CutPrefix(d.Store, "dir:"); ok {
 		switch {
 		case errors.Is(err, syscall.ENOSPC):
-			return "gridcast snapshots prune --store " + d.Store
+			return "gridcast snapshots prune --store '" + d.Store + "'"
 		case errors.Is(err, fs.ErrPermission):
 			return fixOwner(path)
 		case d.Role == "edge":
-			return "gridcast build --store " + d.Store
+			return "gridcast build --store '" + d.Store + "'"
 		}
-		return "ls -ld " + path
+		return "ls -ld '" + path + "'"
 	}
 	u, parseErr := url.Parse(d.Store)
 	if parseErr != nil || strings.Contains(d.Store, "@") { // a command would show the credentials
@@ -236,11 +236,11 @@ func fixOwner(path string) string {
 	owner := dirblob.OwnerOf(path)
 	switch {
 	case owner == nil:
-		return "ls -ld " + path
+		return "ls -ld '" + path + "'"
 	case owner.UID != os.Geteuid() && os.Geteuid() != 0:
 		return fmt.Sprintf("runuser -u %s -- gridcast doctor   # the store belongs to this user", owner)
 	}
-	return fmt.Sprintf("chown -R %s: %s   # as root", owner, path)
+	return fmt.Sprintf("chown -R %s: '%s'   # as root", owner, path)
 }
 
 // owner checks that one user owns the whole folder of a store.
@@ -253,7 +253,7 @@ func (d *doctor) owner(ctx context.Context) {
 	case err != nil:
 		d.failed("owner", fixOwner(path), err)
 	case count > 0:
-		d.found("owner", Problem, fmt.Sprintf("chown -R %s: %s   # as root", dirblob.OwnerOf(path), path),
+		d.found("owner", Problem, fmt.Sprintf("chown -R %s: '%s'   # as root", dirblob.OwnerOf(path), path),
 			"%d files and folders belong to another user than the store, for example %s: the service may not be able to write", count, first)
 	}
 }
@@ -593,7 +593,7 @@ func (d *doctor) token() {
 	case unusable != nil:
 		d.failed("token", again(unusable, "without a copy remove it: the next start creates a new one", d.OperatorTokenFile), unusable)
 	case info.Mode().Perm()&0o077 != 0:
-		d.found("token", Problem, "chmod 600 "+d.OperatorTokenFile, "others on this machine can read %s", d.OperatorTokenFile)
+		d.found("token", Problem, "chmod 600 '"+d.OperatorTokenFile+"'", "others on this machine can read %s", d.OperatorTokenFile)
 	default:
 		d.found("token", Good, "", "only its owner can read %s", d.OperatorTokenFile)
 	}
@@ -629,7 +629,7 @@ func (d *doctor) webhooks(ctx context.Context) {
 		return
 	}
 	if info, err := os.Stat(d.WebhookMasterFile); err == nil && info.Mode().Perm()&0o077 != 0 {
-		d.found("webhooks", Problem, "chmod 600 "+d.WebhookMasterFile, "others on this machine can read %s, and sign as gridcast", d.WebhookMasterFile)
+		d.found("webhooks", Problem, "chmod 600 '"+d.WebhookMasterFile+"'", "others on this machine can read %s, and sign as gridcast", d.WebhookMasterFile)
 	}
 	if d.WebhookInsecureLoopback {
 		d.found("webhooks", Problem, "unset GRIDCAST_WEBHOOK_INSECURE_LOOPBACK", "messages may go to this machine itself, which is for tests and demonstrations only")
@@ -665,10 +665,10 @@ const minFree = 256 << 20
 func (d *doctor) disk() {
 	places := map[string]string{}
 	if path, ok := strings.CutPrefix(d.Store, "dir:"); ok {
-		places[path] = "gridcast snapshots prune --store " + d.Store
+		places[path] = "gridcast snapshots prune --store '" + d.Store + "'"
 	}
 	if d.CacheDir != "" && d.Role != "scheduler" {
-		places[d.CacheDir] = "df -h " + d.CacheDir
+		places[d.CacheDir] = "df -h '" + d.CacheDir + "'"
 	}
 	for _, path := range slices.Sorted(maps.Keys(places)) {
 		fix := places[path]
