@@ -72,13 +72,13 @@ func (c *converter) round(r *race) (season.Round, bool) {
 	round.PitStops = c.pitStops(r.ID)
 	round.DriverStandings = c.driverStandings(driverStandings, c.rel.rows[driverStandings][r.ID])
 	round.TeamStandings = c.teamStandings(teamStandings, c.rel.rows[teamStandings][r.ID])
+	c.facts.CheckRound(r.Year, &round, func(section season.Section, err error) {
+		refuse(section, fmt.Errorf("season %d, round %d: %w", r.Year, r.Round, err))
+	})
 	// Entries follow from three tables. Without one of them they would be others.
 	if unread[season.GridSection] || unread[season.Section(season.Qualifying)] || unread[season.ResultSection] {
 		round.Entries = nil
 	}
-	c.facts.CheckRound(r.Year, &round, func(section season.Section, err error) {
-		refuse(section, fmt.Errorf("season %d, round %d: %w", r.Year, r.Round, err))
-	})
 	for section := range unread {
 		round.Clear(section)
 	}

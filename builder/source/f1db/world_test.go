@@ -246,6 +246,7 @@ func TestOneBadCellOfARelease(t *testing.T) {
 	}{
 		{results, `"points":25`, `"points":"12,5"`, []season.Section{season.ResultSection}},
 		{results, `"laps":12`, `"laps":{"n":12}`, []season.Section{season.ResultSection}},
+		{results, `"laps":50`, `"laps":-50`, []season.Section{season.ResultSection}},
 		{results, `"raceId":7`, `"raceId":77`, []season.Section{season.ResultSection}},
 		{results, `"raceId":7`, `"raceId":8`, []season.Section{season.ResultSection}},
 		{results, `"round":1`, `"round":9`, []season.Section{season.ResultSection}},
