@@ -86,11 +86,15 @@ func (c *converter) round(r *race) (season.Round, bool) {
 	return round, true
 }
 
-// place names the file of a part of a race in a repository, and the row of the race in a release.
+// place names the file of a part of a race, and the row of a race in a release.
 func (c *converter) place(r *race, section season.Section) string {
 	for _, t := range raceTables {
-		if file := c.rel.files[t][r.ID]; t.section == section && file != "" {
+		switch file := c.rel.files[t][r.ID]; {
+		case t.section != section:
+		case file != "":
 			return file
+		case c.rel.files == nil:
+			return t.file()
 		}
 	}
 	at := slices.IndexFunc(c.rel.races, func(other race) bool { return other.ID == r.ID })
