@@ -23,17 +23,21 @@ type measured struct {
 	page *resident.Page
 }
 
-// followUptime reads the measurements of the store until ctx ends. After a fault the last good ones stay.
+// followUptime reads the measurements of the store until ctx ends. After a fault the last good ones stay. It logs only new
+// faults.
 func (e *Edge) followUptime(ctx context.Context) {
+	fault := ""
 	for wait := true; wait; wait = retry.Sleep(ctx, uptimeEvery) {
 		log, tag, err := uptime.Document(e.deps.Store).Load(ctx)
-		if err != nil || tag == "" {
-			if err != nil && ctx.Err() == nil {
+		if err != nil {
+			if err.Error() != fault && ctx.Err() == nil {
 				e.log.Warn("the measurements of availability cannot be read; /status shows the earlier ones", "err", err)
 			}
+			fault = err.Error()
 			continue
 		}
-		if e.uptime.Load().Updated != wire.Instant(log.Updated) {
+		fault = ""
+		if tag != "" && e.uptime.Load().Updated != wire.Instant(log.Updated) {
 			e.uptime.Store(newMeasured(&log))
 		}
 	}

@@ -1,14 +1,20 @@
 package edge_test
 
 import (
+	"context"
 	"encoding/json"
+	"io/fs"
+	"log/slog"
 	"strings"
+	"sync/atomic"
 	"testing"
+	"time"
 
 	"gridcast/deploy/must"
 	"gridcast/edge"
 	"gridcast/edge/edgetest"
 	"gridcast/schemas/wire"
+	"gridcast/snapshots/blob/faultblob"
 	"gridcast/snapshots/blob/memblob"
 	"gridcast/snapshots/uptime"
 )
@@ -44,6 +50,30 @@ func TestMeasuredAvailability(t *testing.T) {
 		must.Hold(t, got == count, "the page has %q %d times, want %d", want, got, count)
 	}
 	must.Hide(t, "a document for strangers", page+string(r.body), "internal")
+}
+
+// TestMeasurementsOutOfReach: an edge logs once that the store has stopped answering, and once more in the next outage.
+func TestMeasurementsOutOfReach(t *testing.T) {
+	inBubble(t, func(t *testing.T) {
+		var log must.Buffer
+		var down atomic.Bool
+		newWorld(t, piped, func(_ *edge.Config, d *edge.Deps, _ *setup) {
+			d.Store = faultblob.Wrap(d.Store, func(_ context.Context, call faultblob.Call) (f faultblob.Fate) {
+				if call.Key == uptime.Key && down.Load() {
+					f.Err = fs.ErrPermission
+				}
+				return f
+			})
+			d.Log = slog.New(slog.NewTextHandler(&log, nil))
+		})
+		for outage := range 2 {
+			down.Store(true)
+			must.Advance(5 * time.Minute)
+			must.Equal(t, "warnings", outage+1, strings.Count(log.String(), "measurements of availability"))
+			down.Store(false)
+			must.Advance(5 * time.Minute)
+		}
+	})
 }
 
 // TestMeasurementsOfStrangers: a document that no scheduler wrote neither stops an edge nor runs a script of its own.
