@@ -138,11 +138,11 @@ func New(cfg Config, deps Deps) (*Edge, error) {
 		Store: deps.Store, CacheDir: cfg.CacheDir, Tiers: cfg.Tiers, Limits: deps.Limits, Log: deps.Log, Trust: cfg.TrustKeys,
 	}
 	if !cfg.Trust.Empty() {
-		following.Fresh = func(ctx context.Context) (string, error) {
+		following.Fresh = func(ctx context.Context) string {
 			ctx, cancel := context.WithTimeout(ctx, serveAtLatest)
 			defer cancel()
-			fresh, err := snapshots.ReadFresh(ctx, deps.Store, cfg.Trust)
-			return fresh.Keys, err
+			fresh, _ := snapshots.ReadFresh(ctx, deps.Store, cfg.Trust)
+			return fresh.Keys
 		}
 	}
 	e.keys = keys.NewFollower(following)

@@ -131,12 +131,7 @@ func (r *StoredKey) Active(now time.Time) bool {
 	return r.Revoked.IsZero() && (r.Expires.IsZero() || now.Before(r.Expires))
 }
 
-func wholeSecond(t time.Time) time.Time {
-	if t.IsZero() {
-		return t
-	}
-	return t.UTC().Truncate(time.Second)
-}
+func wholeSecond(t time.Time) time.Time { return t.UTC().Truncate(time.Second) }
 
 // document returns the object of the store that holds the keys.
 func document(store blob.Store) blob.Document[List] {

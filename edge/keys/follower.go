@@ -28,8 +28,9 @@ type FollowerConfig struct {
 	// none with a lower serial number than the highest of each key, which it keeps in CacheDir, so it needs one.
 	// Empty: any.
 	Trust notes.Trust
-	// Fresh reads the text of the verified fresh.note about the list, before a list is used; nil: there is none.
-	Fresh  func(context.Context) (string, error)
+	// Fresh reads the text of the verified fresh.note about the list, before a list is used; nil: there is none. The text is
+	// empty if the note cannot be read: then the version is reported stale.
+	Fresh  func(context.Context) string
 	Tiers  Tiers
 	Limits limit.Source // makes the counters of the keys
 	Log    *slog.Logger
@@ -104,8 +105,9 @@ func (f *Follower) Freshen(ctx context.Context, text string) {
 	}
 	behind := ""
 	named, signed, err := readFreshText(text, f.cfg.Trust)
-	if err == nil && text != f.fresh && !errors.Is(f.marks.Raise(ctx, signed, named), notes.ErrLower) {
+	if err == nil && text != f.fresh {
 		f.fresh = text
+		_ = f.marks.Raise(ctx, signed, named) // without a disk the mark is in memory, and an earlier text raises none
 	}
 	switch {
 	case err != nil:
@@ -145,9 +147,7 @@ func (f *Follower) Run(ctx context.Context) error {
 // take makes the list the current table, or changes nothing and returns the reason.
 func (f *Follower) take(ctx context.Context, o blob.Object) error {
 	if f.cfg.Fresh != nil {
-		if text, err := f.cfg.Fresh(ctx); err == nil { // else the version is reported stale
-			f.Freshen(ctx, text)
-		}
+		f.Freshen(ctx, f.cfg.Fresh(ctx))
 	}
 	if err := f.apply(ctx, o.Data, false); err != nil {
 		return err
@@ -178,12 +178,12 @@ func (f *Follower) apply(ctx context.Context, document []byte, copied bool) erro
 	state.Loaded, state.Copied = time.Now(), copied
 	f.state.Store(&state)
 	f.cfg.Log.Info("keys loaded", "keys", table.Len(), "serial", table.Serial(), "from_copy", copied)
-	skipped := table.Skipped()
-	for _, reason := range skipped[:min(len(skipped), maxFaults)] {
+	for i, reason := range table.Skipped() {
+		if i == maxFaults {
+			f.cfg.Log.Warn("more keys left out", "keys", len(table.Skipped())-i)
+			break
+		}
 		f.cfg.Log.Warn("key left out", "reason", reason)
-	}
-	if more := len(skipped) - maxFaults; more > 0 {
-		f.cfg.Log.Warn("more keys left out", "keys", more)
 	}
 	return nil
 }
@@ -202,9 +202,7 @@ func (f *Follower) checkSigned(ctx context.Context, document []byte, copied bool
 		return list, signed, err
 	}
 	if f.cfg.Trust.Empty() {
-		if f.cfg.Fresh != nil {
-			err = f.marks.Check(ctx, signed, list)
-		}
+		err = f.marks.Check(ctx, signed, list)
 	} else {
 		err = f.marks.Raise(ctx, signed, list)
 	}
@@ -213,10 +211,9 @@ func (f *Follower) checkSigned(ctx context.Context, document []byte, copied bool
 	}
 	problem := ""
 	if err != nil { // a disk stops no newer list, because it may revoke a key
-		problem = cmp.Or(f.noMarks, err).Error()
-	}
-	if problem != "" && problem != f.marksErr {
-		f.cfg.Log.Error("the highest serial number of the keys is in memory alone: after a restart this edge accepts an older list", "err", problem)
+		if problem = cmp.Or(f.noMarks, err).Error(); problem != f.marksErr {
+			f.cfg.Log.Error("the highest serial number of the keys is in memory alone: after a restart this edge accepts an older list", "err", problem)
+		}
 	}
 	f.marksErr = problem
 	return list, signed, nil

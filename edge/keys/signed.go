@@ -22,6 +22,9 @@ var (
 // maxChanges is more than all changes of a list that an installation ever makes.
 const maxChanges = 1_000_000
 
+// longestNote is above the length of any note about a list, in bytes. A longer one is a stranger's.
+const longestNote = notes.MaxSize / 4
+
 // noteLines is the text of the note about a list, below its origin.
 func noteLines(serial int64, sum string) []string {
 	return []string{fmt.Sprintf("keys %d", serial), "sha256 " + sum}
@@ -54,7 +57,7 @@ func FreshText(store blob.Store, trust notes.Trust) func(ctx context.Context, be
 		}
 		text := ""
 		if err == nil {
-			text = fmt.Sprintf("%d %s %q", o.serial, o.sum, o.note[:min(len(o.note), notes.MaxSize/4)]) // a longer note is a stranger's
+			text = fmt.Sprintf("%d %s %q", o.serial, o.sum, o.note[:min(len(o.note), longestNote)])
 		}
 		earlier := notes.NewRatchet(nil, "")
 		if mark, signed, err := readFreshText(before, trust); err == nil && !trust.Empty() {

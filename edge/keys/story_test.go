@@ -244,7 +244,7 @@ func (w *world) splice(words []string) string {
 }
 
 // forge CLIENT SERIAL [KEY] writes the list with another key of the stranger's, under a serial number; = is that
-// of the list, and +1 the next one.
+// of the list, +1 the next one, and most the highest that changes can reach.
 func (w *world) forge(words []string) string {
 	list := must.Get(keys.Decode(read(w.t, w.store)))(w.t)
 	serial := list.Serial
@@ -259,6 +259,8 @@ func (w *world) forge(words []string) string {
 	case "=":
 	case "+1":
 		serial++
+	case "most":
+		serial = time.Now().Unix() + keys.MaxChanges
 	default:
 		serial = must.Get(strconv.ParseInt(words[1], 10, 64))(w.t)
 	}
@@ -335,7 +337,7 @@ func (w *world) start(e *storyEdge, words []string) {
 		cfg.Trust = must.Get(notes.NewTrust(public...))(w.t)
 	}
 	if slices.Contains(words, "fresh") {
-		cfg.Fresh = func(context.Context) (string, error) { return w.word, nil }
+		cfg.Fresh = func(context.Context) string { return w.word }
 	}
 	e.Follower = keys.NewFollower(cfg)
 	e.stop = running(w.t.Context(), w.t, e.Follower)

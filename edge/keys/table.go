@@ -33,7 +33,7 @@ type tableRecord struct {
 	entry *Key
 }
 
-// unknownSum is the sum of a line that the next table must decode again.
+// unknownSum stands for the sum of a line that the next table must decode again. No line has it, by the odds of a hash.
 const unknownSum = 0
 
 // NewTable makes the table of an encoded list. Keys keep the counters of the previous table, which may be nil and
@@ -103,7 +103,6 @@ var lineSeed = maphash.MakeSeed()
 // the same place, because that line is valid.
 func (b *tableBuilder) readLines(lines []byte) error {
 	previous := b.previous.records
-	b.table.records = make([]tableRecord, 0, len(previous)+1) // a new list has one key more at most times
 	b.table.keys = make(map[uint64]*Key, len(previous)+1)
 	var errs []error
 	n := 0
@@ -111,7 +110,7 @@ func (b *tableBuilder) readLines(lines []byte) error {
 		b.yield()
 		r := tableRecord{sum: maphash.Bytes(lineSeed, textOf(line))}
 		var err error
-		if n < len(previous) && previous[n].sum == r.sum && r.sum != unknownSum {
+		if n < len(previous) && previous[n].sum == r.sum {
 			r.entry = previous[n].entry
 		} else {
 			err = b.read(line, &r)
