@@ -5,6 +5,7 @@ import (
 	"context"
 	"errors"
 	"log/slog"
+	"os"
 	"sync/atomic"
 	"testing"
 	"testing/synctest"
@@ -178,6 +179,7 @@ func TestFollowerAfterALie(t *testing.T) {
 						t.Errorf("%v after the lie: got %d keys, state %+v, want three keys and no problem", currentWithin, count(f), state)
 					}
 					settle()
+					must.Hold(t, folder == "" || len(must.Get(os.ReadDir(folder))(t)) == 1, "an edge that trusts no key keeps more than its copy")
 					state := f.Health()
 					must.Hold(t, !state.Stale(time.Now()), "a minute after the lie: got state %+v, want it current", state)
 				})

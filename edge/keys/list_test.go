@@ -79,6 +79,7 @@ func TestDecodeRefuses(t *testing.T) {
 	}
 	d.Keys = append(d.Keys, d.Keys[0])
 	golden.Sentence(t, "a list in another format", must.Err(keys.Decode([]byte(strings.Replace(good, `"format":2`, `"format":3`, 1)))))
+	golden.Sentence(t, "a list that is not too large", must.Err(keys.Decode(make([]byte, keys.MaxSize))))
 	golden.Sentence(t, "a list that is too large", must.Err(keys.Decode(make([]byte, keys.MaxSize+1))))
 	golden.Sentence(t, "a list with one key twice", must.Err(d.Encode()), d.Keys[0].ID, "ID")
 }
@@ -87,6 +88,7 @@ func TestDecodeRefuses(t *testing.T) {
 func TestInvalidRecords(t *testing.T) {
 	for name, spoil := range map[string]func(*keys.StoredKey){
 		"the ID of another key":    func(k *keys.StoredKey) { k.ID = k.SHA256[1:13] },
+		"a short hash":             func(k *keys.StoredKey) { k.SHA256 = k.SHA256[:62] },
 		"a hash in upper case":     func(k *keys.StoredKey) { k.SHA256 = strings.ToUpper(k.SHA256) },
 		"no name":                  func(k *keys.StoredKey) { k.Name = " " },
 		"no tier":                  func(k *keys.StoredKey) { k.Tier = "" },
@@ -138,6 +140,7 @@ func TestEveryByteIsGuarded(t *testing.T) {
 	create(t, &d, keys.Request{Name: "n", Tier: "pro", Origins: []string{"https://example.org"}})
 	create(t, &d, keys.Request{Name: "m", Tier: "trial"})
 	good := must.Get(d.Encode())(t)
+	must.Hold(t, json.Valid(good), "a list is not JSON: %s", good)
 	check := func(what string, data []byte) {
 		t.Helper()
 		got, err := keys.Decode(data)

@@ -1,6 +1,7 @@
 package keys_test
 
 import (
+	"bytes"
 	"context"
 	"errors"
 	"slices"
@@ -56,7 +57,13 @@ func TestFullListRevokes(t *testing.T) {
 	must.Fail(t, "restore into a store that does not answer", keys.Restore(t.Context(), down, keys.List{}, 0, nil), errRefused)
 	must.Succeed(t, "prune", update(func(d *keys.List) error { d.Prune(now); return nil }))
 	must.Succeed(t, "another key after the prune", update(add("client")))
-	must.Fail(t, "a list that no edge would read", must.Err(keys.List{Keys: []keys.StoredKey{{Name: strings.Repeat("a", keys.MaxSize)}}}.Encode()))
+	must.Fail(t, "an invalid key", update(func(d *keys.List) error { d.Keys[0].Tier = ""; return nil }))
+	longest, _ := document(1)
+	rest := keys.MaxSize - len(must.Get(longest.Encode())(t))
+	longest.Keys[0].Name += strings.Repeat("a", rest)
+	must.Get(longest.Encode())(t)
+	longest.Keys[0].Name += "a"
+	must.Fail(t, "a list that no edge would read", must.Err(longest.Encode()))
 }
 
 // TestRestore: the serial number rises above every possible one. A stranger may write any other.
@@ -72,7 +79,7 @@ func TestRestore(t *testing.T) {
 		} {
 			store := memblob.New()
 			list := keys.List{Serial: test.stored}
-			write(t, store, must.Get(list.Encode())(t))
+			write(t, store, bytes.TrimSuffix(must.Get(list.Encode())(t), []byte("\n"))) // damaged
 			must.Do(t, keys.Restore(t.Context(), store, keys.List{Serial: test.backup}, test.above, test.signers))
 			list, _ = must.Get2(keys.Load(t.Context(), store))(t)
 			must.Hold(t, list.Serial == test.want && (list.Signature != nil) == (test.signers != nil), "%+v: got %d, signed by %v", test, list.Serial, list.Signature)
