@@ -108,6 +108,9 @@ func (r *run) run(ctx context.Context) error {
 	for _, err := range damage {
 		r.fault(err)
 	}
+	if note := snapshots.NoteKey(history.Pointer.Version); history.Pointer.Signed && !slices.Contains(records, note) {
+		unlisted = append(unlisted, note) // nobody could restore the version without it
+	}
 	for _, key := range slices.Sorted(slices.Values(slices.Concat(records, unlisted))) {
 		objects = append(objects, unknown(key))
 	}
