@@ -28,9 +28,9 @@ func backUp(t *testing.T, s, to blob.Store) {
 // earlier one, a restore no half version, and another run completes both.
 func TestFailingCalls(t *testing.T) {
 	failed := errors.New("one call failed")
-	s, place := memblob.New(), memblob.New()
+	s, place, archive := memblob.New(), memblob.New(), "archives/"+snapshots.Digest([]byte("the archive"))
 	for key, text := range map[string]string{
-		"ledger/00000001.json": `{"seq":1}`, "ledger/00000002.json": `{"seq":2}`, "ledger/00000003.json": `"ledger"`, "archive.json": "{}", "keys/keys.json": `{"keys":1}`, "audit/1": "{}",
+		"ledger/00000001.json": `{"seq":1}`, "ledger/00000002.json": `{"seq":2}`, "ledger/00000003.json": `"ledger"`, archive: "the archive", "archive.json": "{}", "keys/keys.json": `{"keys":1}`, "audit/1": "{}", "own.json": "{}",
 	} {
 		must.Get(s.Create(t.Context(), key, []byte(text)))(t)
 	}
@@ -38,21 +38,34 @@ func TestFailingCalls(t *testing.T) {
 	backUp(t, s, place)
 	publish(t, s, bodies{"drivers": "d2"})
 	s.Corrupt("keys/keys.json", []byte(`{"keys":2}`))
-	restore := func(store, place blob.Store) (snapshots.Ledger, error) {
-		got, err := backup.Restore(t.Context(), backup.Restoring{Store: store, Backup: place, Builder: "operator"})
-		return got.Ledger, err
+	must.Get(s.Create(t.Context(), "ledger/00000004.json", []byte(`{"kind":"real"}`)))(t)
+	restore := func(since string) func(store, place blob.Store) (backup.Info, error) {
+		return func(store, place blob.Store) (backup.Info, error) {
+			got, err := backup.Restore(t.Context(), backup.Restoring{
+				Store: store, Backup: place, Builder: "operator", Since: snapshots.Ledger{Hash: since}, Own: map[string]func(context.Context) error{
+					"own.json": func(ctx context.Context) error { return must.Err(blob.Put(ctx, store, "own.json", 9, []byte("[]"))) },
+				},
+			})
+			if err == nil && strings.Contains(fmt.Sprint(got.Lost), failed.Error()) {
+				err = failed // the record since then is not known
+			}
+			return backup.Info{Ledger: got.Ledger, Faults: got.Lost}, err
+		}
 	}
-	backUpTo := func(place, store blob.Store) (snapshots.Ledger, error) {
+	backUpTo := func(place, store blob.Store) (backup.Info, error) {
 		info, err := backup.Make(t.Context(), store, place, raceDay, nil)
-		return info.Ledger, err
+		return backup.Info{Ledger: info.Ledger, Version: info.Version}, err
 	}
 	latest := copyOf(t, place)
 	must.Get(backUpTo(latest, s))(t)
 	damaged := copyOf(t, s)
 	damaged.Corrupt("objects/2/drivers.json.gz", []byte("{}"))
+	lacking := copyOf(t, s)
+	lacking.Corrupt(archive, nil)
+	must.Do(t, lacking.Delete(t.Context(), "ledger/00000004.json"))
 	earlier := func(to *memblob.Store) {
 		fresh := memblob.New()
-		must.Get(restore(fresh, to))(t)
+		must.Get(restore("")(fresh, to))(t)
 		_, content := served(t, fresh)
 		must.Hold(t, content["drivers"] == "d1" || content["drivers"] == "d2", "the backup holds %v", content)
 	}
@@ -66,7 +79,7 @@ func TestFailingCalls(t *testing.T) {
 	}
 	for _, test := range []struct {
 		name     string
-		job      func(to, from blob.Store) (snapshots.Ledger, error)
+		job      func(to, from blob.Store) (backup.Info, error)
 		from, to *memblob.Store // what the job finds; to is copied
 		source   bool           // a call to the source fails, and not one to the target
 		left     func(to *memblob.Store)
@@ -75,12 +88,16 @@ func TestFailingCalls(t *testing.T) {
 		{"back up: the store", backUpTo, s, place, true, earlier, "d2"},
 		{"back up: the place", backUpTo, s, place, false, earlier, "d2"},
 		{"back up a damaged version: the place", backUpTo, damaged, place, false, earlier, "d1"},
-		{"restore: the place", restore, latest, memblob.New(), true, none, "d2"},
-		{"restore: the store", restore, latest, memblob.New(), false, none, "d2"},
+		{"back up to an empty place: the place", backUpTo, s, memblob.New(), false, none, "d2"},
+		{"restore: the place", restore(""), latest, memblob.New(), true, none, "d2"},
+		{"restore: the store", restore(snapshots.Digest([]byte(`"ledger"`))), latest, memblob.New(), false, none, "d2"},
+		{"restore without the record since then: the store", restore("none"), latest, memblob.New(), false, none, "d2"},
+		{"restore what is missing: the place", restore(""), latest, lacking, true, none, "d2"},
+		{"restore what is missing: the store", restore(""), latest, lacking, false, none, "d2"},
 	} {
 		for _, dies := range []bool{false, true} {
 			t.Run(fmt.Sprintf("%s, dies %t", test.name, dies), func(t *testing.T) {
-				undisturbed, head := map[string]string{}, snapshots.Ledger{}
+				undisturbed, said := map[string]string{}, backup.Info{}
 				for n, all := int64(0), int64(1); n <= all; n++ {
 					to, calls := copyOf(t, test.to), atomic.Int64{}
 					failing := func(s blob.Store) blob.Store {
@@ -97,14 +114,14 @@ func TestFailingCalls(t *testing.T) {
 					} else {
 						target = failing(target)
 					}
-					ledger, err := test.job(target, from)
+					info, err := test.job(target, from)
 					switch {
 					case n == 0:
 						must.Do(t, err)
-						undisturbed, head, all = lastingBytes(t, to), ledger, calls.Load()
-						must.Equal(t, "head of the ledger", snapshots.Ledger{Seq: 3, Hash: snapshots.Digest([]byte(`"ledger"`))}, head)
+						undisturbed, said, all = lastingBytes(t, to), info, calls.Load()
+						must.Equal(t, "head of the ledger", snapshots.Ledger{Kind: "real", Seq: 4, Hash: snapshots.Digest([]byte(`{"kind":"real"}`))}, info.Ledger)
 					case err == nil:
-						must.Equal(t, fmt.Sprintf("head of the ledger after call %d failed", n), head, ledger)
+						must.Equal(t, fmt.Sprintf("the outcome after call %d failed", n), said, info)
 						must.Equal(t, fmt.Sprintf("call %d failed, and there is no error", n), undisturbed, lastingBytes(t, to))
 					default:
 						must.Fail(t, fmt.Sprintf("call %d failed", n), err, failed)
@@ -112,8 +129,9 @@ func TestFailingCalls(t *testing.T) {
 						if _, err := test.job(to, test.from); !errors.Is(err, backup.ErrNotLost) {
 							must.Do(t, err)
 						}
-						wantServed(t, to, 0, test.serves)
+						must.Equal(t, "the object that a restore does not copy", undisturbed["own.json"], string(read(t, to, "own.json")))
 					}
+					wantServed(t, to, 0, test.serves)
 				}
 			})
 		}

@@ -70,9 +70,10 @@ type run struct {
 	from, to blob.Store
 	progress snapshots.Progress
 
-	mu    sync.Mutex // guards the rest while objects are copied
-	info  Info
-	lacks map[string]bool // keys of objects that the backup lacks or has with other bytes
+	mu     sync.Mutex // guards the rest while objects are copied
+	info   Info
+	copied int             // objects that are done
+	lacks  map[string]bool // keys of objects that the backup lacks or has with other bytes
 }
 
 func (r *run) run(ctx context.Context) error {
@@ -144,7 +145,7 @@ func (r *run) keepWhole(ctx context.Context, m snapshots.Manifest, documents map
 		return nil
 	}
 	earlier, _, err := snapshots.LoadPointer(ctx, r.to)
-	if errors.Is(err, snapshots.ErrNone) || errors.Is(err, snapshots.ErrDamaged) || err == nil && earlier.Version == current {
+	if errors.Is(err, snapshots.ErrNone) || errors.Is(err, snapshots.ErrDamaged) || earlier.Version == current {
 		return nil // there is no better version
 	}
 	if err != nil {
@@ -243,11 +244,8 @@ func (r *run) writeDocuments(ctx context.Context, documents map[string][]byte) e
 	return err
 }
 
-func (r *run) fault(err error) {
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	r.info.Faults = append(r.info.Faults, err.Error())
-}
+// fault notes a fault. Hold mu while objects are copied.
+func (r *run) fault(err error) { r.info.Faults = append(r.info.Faults, err.Error()) }
 
 // objectsOf lists the objects and the manifests of all versions.
 func objectsOf(history *snapshots.History) []snapshots.Object {
@@ -329,28 +327,29 @@ func (r *run) copyAll(ctx context.Context, objects []snapshots.Object) error {
 		}
 		lists = append(lists, []snapshots.Object{o})
 	}
-	copied := 0
-	r.progress.Report(Copy, copied, r.info.Objects)
+	r.progress.Report(Copy, 0, r.info.Objects)
 	return snapshots.Each(ctx, Copy, lists, workers, nil, func(ctx context.Context, list []snapshots.Object) error {
 		for _, o := range list {
 			err := r.copy(ctx, o)
-			bad := errors.Is(err, snapshots.ErrDamaged) || errors.Is(err, blob.ErrNotFound) || errors.Is(err, blob.ErrTooLarge)
-			if err != nil && !bad {
+			if err != nil && !errors.Is(err, snapshots.ErrDamaged) && !errors.Is(err, blob.ErrNotFound) && !errors.Is(err, blob.ErrTooLarge) {
 				return err
 			}
-			if bad {
-				r.fault(err)
-			}
-			r.mu.Lock()
-			if bad {
-				r.lacks[o.Key] = true
-			}
-			copied++
-			r.progress.Report(Copy, copied, r.info.Objects)
-			r.mu.Unlock()
+			r.done(o, err)
 		}
 		return nil
 	})
+}
+
+// done counts an object. The fault says why the backup lacks it; nil: it does not.
+func (r *run) done(o snapshots.Object, fault error) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if fault != nil {
+		r.fault(fault)
+		r.lacks[o.Key] = true
+	}
+	r.copied++
+	r.progress.Report(Copy, r.copied, r.info.Objects)
 }
 
 // copy copies an object unless the backup has it. An object without a known hash is named for its content or
@@ -366,10 +365,7 @@ func (r *run) copy(ctx context.Context, o snapshots.Object) error {
 		}
 		return r.write(ctx, o.Key, data)
 	}
-	theirs, err := r.to.Get(ctx, o.Key, o.Size)
-	if err != nil {
-		theirs.Data = nil
-	}
+	theirs, _ := r.to.Get(ctx, o.Key, o.Size) // no data with an error
 	ours, err := r.read(ctx, o, theirs.Data)
 	if err != nil {
 		return fmt.Errorf("read %s: %w", o.Key, err)
@@ -441,9 +437,8 @@ func ledgerHead(ctx context.Context, store blob.Store) (snapshots.Ledger, error)
 	var file struct {
 		Kind string `json:"kind"`
 	}
-	if json.Unmarshal(o.Data, &file) == nil {
-		head.Kind = file.Kind
-	}
+	_ = json.Unmarshal(o.Data, &file) // a damaged file has no kind
+	head.Kind = file.Kind
 	return head, nil
 }
 
