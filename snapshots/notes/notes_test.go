@@ -39,6 +39,7 @@ func TestOpen(t *testing.T) {
 		return must.Get(s.SignText(text))(t)
 	}
 	good := sign(one, "example.com/one\nversion 1\n")
+	long := "example.com/one\nversion 1" + strings.Repeat("1", notes.MaxSize-len(good)) + "\n"
 	for name, test := range map[string]struct {
 		note  []byte
 		trust *notes.Signers
@@ -51,7 +52,8 @@ func TestOpen(t *testing.T) {
 		"the origin of another key":    {sign(other, "example.com/one\nversion 1\n"), other, 0},
 		"the log of a simulation":      {sign(one, "example.com/one/simulated\n1\n"), one, 1},
 		"altered":                      {bytes.Replace(good, []byte("version 1"), []byte("version 2"), 1), one, 0},
-		"too long":                     {sign(one, "example.com/one\n"+strings.Repeat("version 1\n", notes.MaxSize/10)), one, 0},
+		"the longest":                  {sign(one, long), one, 1},
+		"too long":                     {sign(one, long+"\n"), one, 0},
 		"empty":                        {nil, one, 0},
 	} {
 		n, err := test.trust.Trust().Open(test.note)

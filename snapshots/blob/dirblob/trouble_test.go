@@ -22,7 +22,7 @@ func TestOpenWhereNothingCanBeMade(t *testing.T) {
 	folder := t.TempDir()
 	link := filepath.Join(folder, "link")
 	must.Do(t, os.Symlink(filepath.Join(folder, "not-mounted"), link))
-	must.Show(t, "the error of a system call", fmt.Sprint(must.Err(dirblob.Open("/proc/no-such-folder/a"))), "no-such-folder")
+	must.Show(t, "the error of a system call", fmt.Sprint(must.Err(dirblob.Open("/proc/no-such-folder/a"))), "mkdir /proc/no-such-folder:")
 	taken := filepath.Join(folder, "taken")
 	must.Do(t, errors.Join(os.Mkdir(taken, 0o755), os.WriteFile(filepath.Join(taken, "@new"), nil, 0o600)))
 	for _, path := range []string{link, filepath.Join(link, "a/b"), taken} {
