@@ -180,20 +180,20 @@ func (a *auditor) event(key string, e Event) {
 			delete(a.picks, e.Session)
 		}
 	case ResultVerified:
-		if e.Result != nil && (e.Result.Revision > 1 || e.Reason != "") {
+		if e.Result != nil && e.Reason != "" {
 			a.report.Corrections = append(a.report.Corrections, Correction{
 				KeyAssignment: round, Revision: e.Result.Revision, At: e.When(), Actor: e.Actor, Reason: e.Reason,
 			})
 		}
 	case RoundPostponed, RoundCancelled, RoundMoved, RoundReinstated, RoundReleased, ChampionshipDecided:
 		a.report.Decisions = append(a.report.Decisions, AuditedChange{round, e.calendarChange(time.Time{})})
-		if _, counts := a.picks[e.Session]; e.Type == RoundReinstated && !counts && record.Pick != nil {
-			i := slices.IndexFunc(a.report.Picks, func(p AuditedPick) bool {
-				return p.Session == e.Session && !p.Live && p.Frozen.Equal(record.Pick.FrozenAt)
-			})
-			if i >= 0 { // otherwise the pick is a later event of this file
-				a.report.Picks[i].Voided, a.report.Picks[i].Reason = time.Time{}, ""
-				a.picks[e.Session] = i
+		if _, counts := a.picks[e.Session]; !counts && record.Pick != nil { // it was restored
+			for i, p := range slices.Backward(a.report.Picks) { // which lack it, if it is a later event of this file
+				if p.Session == e.Session && !p.Live && p.Frozen.Equal(record.Pick.FrozenAt) {
+					a.report.Picks[i].Voided, a.report.Picks[i].Reason = time.Time{}, ""
+					a.picks[e.Session] = i
+					break
+				}
 			}
 		}
 	}

@@ -278,10 +278,10 @@ func (c *Championship) String() string {
 		return "excluded and entered anew"
 	case c.Restores != "":
 		return "restored"
-	case c.Points > 0:
-		return fmt.Sprintf("%g points added", c.Points)
+	case c.Points < 0:
+		return fmt.Sprintf("%g points taken", -c.Points)
 	}
-	return fmt.Sprintf("%g points taken", -c.Points)
+	return fmt.Sprintf("%g points added", c.Points)
 }
 
 // Freeze returns the event that freezes the pick of a round. The start is the one now valid,

@@ -422,7 +422,7 @@ func (s *Fold) apply(e Event) {
 			valid = record.Pick.Start
 		}
 		s.change(e.Session, func(c *RoundRecord) { c.Override.decide(e, valid) })
-		if e.Type == RoundReinstated && !e.Start.IsZero() && !e.When().Before(e.Start) {
+		if e.Type == RoundReinstated && !e.When().Before(e.Start) {
 			s.change(e.Session, func(c *RoundRecord) { c.restorePick(e.Start) })
 		}
 		if e.Type != RoundReleased || !e.Was.Equal(e.Start) { // otherwise the sources have the same start

@@ -25,11 +25,11 @@ func AssignKeys(s *Fold, seasons []season.Season) (all []KeyAssignment, err erro
 func assignYear(s *Fold, year season.Season) ([]KeyAssignment, error) {
 	var keys []KeyAssignment
 	numbers := map[season.GrandPrixID]int{}
-	used := map[int64]bool{}
+	used := map[int64]bool{sessionKey(year.Year, 0): true} // no round has the number 0
 	free := func(n int) bool {
 		key := sessionKey(year.Year, n)
 		_, known := s.records[key]
-		return !known && !used[key]
+		return YearOf(key) == year.Year && !known && !used[key]
 	}
 	for _, r := range year.Rounds {
 		if _, known := s.Key(year.Year, r.GrandPrix); known {
@@ -37,7 +37,7 @@ func assignYear(s *Fold, year season.Season) ([]KeyAssignment, error) {
 		}
 		numbers[r.GrandPrix] = r.Number
 		a := KeyAssignment{Year: year.Year, GrandPrix: r.GrandPrix}
-		if r.Number >= 1 && r.Number <= keysPerYear && free(r.Number) {
+		if free(r.Number) {
 			a.Session = sessionKey(year.Year, r.Number)
 			used[a.Session] = true
 		}
@@ -70,7 +70,7 @@ func (s *Fold) checkKeys(keys []KeyAssignment) error {
 	seenKeys, seenRounds := map[int64]bool{}, map[roundID]bool{}
 	for _, k := range keys {
 		round := roundID{k.Year, k.GrandPrix}
-		if k.GrandPrix == "" || k.Session < sessionKey(k.Year, 1) || k.Session > sessionKey(k.Year, keysPerYear) || k.Year < 1 {
+		if k.GrandPrix == "" || k.Session < sessionKey(k.Year, 1) || k.Session > sessionKey(k.Year, keysPerYear) {
 			return fmt.Errorf("%d is no key for %q of %d", k.Session, k.GrandPrix, k.Year)
 		}
 		if holder, ok := s.records[k.Session]; ok || seenKeys[k.Session] {

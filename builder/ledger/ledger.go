@@ -140,20 +140,20 @@ func (l *Ledger) UseClock(c Clock) {
 func (l *Ledger) Vouch(opening *season.View) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	next := *l.read.Load()
-	if next.state.openedOn == "" {
+	read := l.read.Load()
+	if read.state.openedOn == "" {
 		return
 	}
-	next.state = next.state.clone()
-	next.state.vouched = map[roundID]bool{}
+	state := read.state.clone()
+	state.vouched = map[roundID]bool{}
 	for _, year := range opening.Seasons {
 		for i := range year.Rounds {
 			if r := &year.Rounds[i]; r.Finished() {
-				next.state.vouched[roundID{year.Year, r.GrandPrix}] = true
+				state.vouched[roundID{year.Year, r.GrandPrix}] = true
 			}
 		}
 	}
-	l.read.Store(&next)
+	l.read.Store(&record{files: read.files, state: state})
 }
 
 // Fresh is a ledger that was just read to its end. Only Refresh makes one, so that every decision starts from
@@ -435,7 +435,7 @@ func Steady(wall func() time.Time, elapsed func() time.Duration) Clock {
 		switch {
 		case off.Abs() <= MaxAhead:
 			step = 0
-		case step == 0 || (off-step).Abs() > MaxAhead:
+		case (off - step).Abs() > MaxAhead:
 			step, stepped = off, now
 		case now-stepped >= StepAccepted:
 			zero, step = zero.Add(off), 0

@@ -235,7 +235,8 @@ func (r *RoundRecord) checkFreeze(e Event) error {
 // and the probability is that chance.
 func (e Event) checkPick() error {
 	p := e.Pick
-	if p.P1 == "" || p.P2 == "" || p.P3 == "" || p.P1 == p.P2 || p.P1 == p.P3 || p.P2 == p.P3 {
+	picked := []season.DriverID{p.P1, p.P2, p.P3}
+	if slices.Contains(picked, "") || p.P1 == p.P2 || p.P1 == p.P3 || p.P2 == p.P3 {
 		return fmt.Errorf("a pick is three different drivers, not %q, %q, %q", p.P1, p.P2, p.P3)
 	}
 	if !(p.WinProbability > 0 && p.WinProbability <= 1) { // refuses NaN too
@@ -263,7 +264,7 @@ func (e Event) checkPick() error {
 	for _, c := range e.Chances {
 		of[c.Driver] = c.Win
 	}
-	for _, driver := range []season.DriverID{p.P1, p.P2, p.P3} {
+	for _, driver := range picked {
 		if _, ok := of[driver]; !ok {
 			return fmt.Errorf("the chances leave out the picked driver %s", driver)
 		}
