@@ -191,9 +191,11 @@ func TestSteady(t *testing.T) {
 		{"still so", ledger.StepAccepted - time.Second, 48 * time.Hour, 0},
 		{"set back to almost right", time.Second, time.Second, 0},
 		{"right for an hour", time.Hour, 0, 0},
+		{"set two days ahead again", time.Minute, 48 * time.Hour, 0},
 		{"set an hour back", time.Minute, -time.Hour, 0},
 		{"and two hours", ledger.StepAccepted, -2 * time.Hour, 0},
 		{"and left almost there", ledger.StepAccepted, -2*time.Hour - ledger.MaxAhead, -2*time.Hour - ledger.MaxAhead},
+		{"a nanosecond more than a little ahead of that", time.Minute, -2*time.Hour + 1, -2*time.Hour - ledger.MaxAhead},
 		{"from then on", time.Hour, -2*time.Hour - ledger.MaxAhead, -2*time.Hour - ledger.MaxAhead},
 	} {
 		elapsed, set = elapsed+step.after, step.set

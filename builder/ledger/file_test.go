@@ -71,6 +71,7 @@ func TestAppendRefusesBrokenText(t *testing.T) {
 	must.Fail(t, "a model that is not UTF-8 was accepted", appendEvents(t.Context(), l, opened, ledger.Freeze(monaco, by, start, true)))
 	by.WinProbability = math.NaN()
 	must.Fail(t, "a file with a number that JSON lacks", must.Err(ledger.File{Events: one(ledger.Freeze(monaco, by, start, true))}.Encode()))
+	golden.Sentence(t, t.Name(), appendEvents(t.Context(), l, opened, s.Move(start, start.AddDate(8000, 0, 0), "a year of five digits")))
 	must.Succeed(t, "a reason in UTF-8", appendEvents(t.Context(), l, opened, s.Cancel("Überschwemmung & <Schlamm>")...))
 }
 
@@ -146,6 +147,10 @@ func TestAssignKeys(t *testing.T) {
 			{Session: 2026006, Year: 2026, GrandPrix: "portugal"},
 			{Session: 2026005, Year: 2026, GrandPrix: "spain"},
 		}},
+		{"no number", []season.Season{{Year: 2027, Rounds: []season.Round{{GrandPrix: "qatar"}, {Number: 1, GrandPrix: "texas"}}}}, []ledger.KeyAssignment{
+			{Session: 2027002, Year: 2027, GrandPrix: "qatar"},
+			{Session: 2027001, Year: 2027, GrandPrix: "texas"},
+		}},
 		{"two of one taken number", []season.Season{{Year: 2026, Rounds: []season.Round{{Number: 1, GrandPrix: "qatar"}, {Number: 1, GrandPrix: "texas"}}}}, []ledger.KeyAssignment{
 			{Session: 2026007, Year: 2026, GrandPrix: "qatar"},
 			{Session: 2026008, Year: 2026, GrandPrix: "texas"},
@@ -170,8 +175,8 @@ func TestAssignKeysRunsOut(t *testing.T) {
 	if got, err := ledger.AssignKeys(l.Fold(), []season.Season{far}); err == nil {
 		t.Errorf("round 1000: got %v, want an error", got)
 	}
-	far.Rounds[0].Number = 999
+	far.Rounds = []season.Round{{Number: 998, GrandPrix: "mars"}, {Number: 998, GrandPrix: "venus"}}
 	mustAppend(t, l, opened, keysEvent(must.Get(ledger.AssignKeys(l.Fold(), []season.Season{far}))(t)...))
-	far.Rounds[0].GrandPrix = "venus"
-	must.Fail(t, "another round 999", must.Err(ledger.AssignKeys(l.Fold(), []season.Season{far})))
+	far.Rounds[0].GrandPrix = "pluto"
+	must.Fail(t, "a third round 998", must.Err(ledger.AssignKeys(l.Fold(), []season.Season{far})))
 }
