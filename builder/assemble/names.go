@@ -30,7 +30,7 @@ func adoptNames(f *season.Facts, documents []Document) {
 		adopt(f.Engines, d.Facts.Engines, may.namesAll)
 		adopt(f.Circuits, d.Facts.Circuits, may.namesAll)
 		for _, l := range d.Facts.Lineages {
-			adoptLineage(f, l)
+			adoptLineage(f, l, d.Facts.Teams)
 		}
 	}
 }
@@ -126,22 +126,21 @@ func addEngines(r *season.Round, s *season.Season) {
 	}
 }
 
-// adoptLineage joins a lineage with the one that has a link to the same team from the same year.
-func adoptLineage(f *season.Facts, l season.Lineage) {
+// adoptLineage joins a lineage with the one that has a link to the same team from the same year. Of a team that the document
+// names, only the document's links count, because it may have corrected one.
+func adoptLineage(f *season.Facts, l season.Lineage, named map[season.TeamID]season.Team) {
 	f.Lineages = slices.Clone(f.Lineages)
 	for i := range f.Lineages {
-		links := slices.Clone(f.Lineages[i].Links)
-		if !slices.ContainsFunc(links, func(a season.Link) bool {
+		ours := f.Lineages[i].Links
+		if !slices.ContainsFunc(ours, func(a season.Link) bool {
 			return slices.ContainsFunc(l.Links, func(b season.Link) bool { return a.Team == b.Team && a.From == b.From })
 		}) {
 			continue
 		}
-		for _, link := range l.Links {
-			at := slices.IndexFunc(links, func(a season.Link) bool { return a.Team == link.Team && a.From == link.From })
-			if at < 0 {
+		links := slices.Clone(l.Links)
+		for _, link := range ours {
+			if _, ok := named[link.Team]; !ok {
 				links = append(links, link)
-			} else {
-				links[at] = link
 			}
 		}
 		slices.SortFunc(links, func(a, b season.Link) int {

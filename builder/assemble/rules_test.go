@@ -360,19 +360,21 @@ func TestAliasesInSheets(t *testing.T) {
 	}
 }
 
-// TestLineages: links to the same team from the same year join two lineages.
+// TestLineages: links to the same team from the same year join two lineages. A link that the document has corrected goes, and
+// one of a team that it does not name stays.
 func TestLineages(t *testing.T) {
 	link := func(team season.TeamID, from, to int) season.Link {
 		return season.Link{Team: team, From: from, To: to}
 	}
 	lineage := func(links ...season.Link) season.Lineage { return season.Lineage{Links: links} }
 	current, now := inYear(2024, "monaco")
-	current.Lineages = []season.Lineage{lineage(link("verde", 2001, 0)), lineage(link("rosso", 2010, 0))}
+	current.Teams["nero"] = season.Team{ID: "nero", Name: "Nero"}
+	current.Lineages = []season.Lineage{lineage(link("verde", 2001, 0)), lineage(link("nero", 2000, 2009), link("rosso", 2010, 0), link("verde", 2021, 0))}
 	theirs, _ := inYear(2024, "monaco")
 	theirs.Lineages = []season.Lineage{lineage(link("blu", 2005, 2009), link("rosso", 2010, 2020)), lineage(link("blu", 2021, 0))}
 	for kind, want := range map[assemble.Kind][]season.Lineage{
 		assemble.Full: {
-			lineage(link("verde", 2001, 0)), lineage(link("blu", 2005, 2009), link("rosso", 2010, 2020)), lineage(link("blu", 2021, 0)),
+			lineage(link("verde", 2001, 0)), lineage(link("nero", 2000, 2009), link("blu", 2005, 2009), link("rosso", 2010, 2020)), lineage(link("blu", 2021, 0)),
 		},
 		assemble.CheckOnly: current.Lineages,
 	} {
