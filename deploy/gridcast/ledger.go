@@ -2,6 +2,8 @@ package main
 
 import (
 	"context"
+	"crypto/sha256"
+	"encoding/hex"
 	"errors"
 	"fmt"
 	"maps"
@@ -67,6 +69,11 @@ type ledgerAuditCmd struct {
 }
 
 func (c *ledgerAuditCmd) Run(ctx context.Context, s *terminal.Streams, store blob.Store) error {
+	for _, head := range c.Heads {
+		if sum, err := hex.DecodeString(head); err != nil || len(sum) != sha256.Size {
+			return terminal.Usagef("--since-head %q: must be all 64 digits of a head", head)
+		}
+	}
 	answer, err := (&operator.Operator{Store: store}).Do(ctx, c.AuditLedger, operator.Request{})
 	if audit, ok := answer.Record.(proof.Audit); ok && !s.PrintedJSON(audit) {
 		printAudit(s, audit)
