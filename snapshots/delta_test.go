@@ -136,23 +136,24 @@ func TestReadsOfAnEdge(t *testing.T) {
 	}
 }
 
-// A manifest drops a delta when most of its bodies are old. Prune removes the delta with the last version that
+// A manifest drops a delta when more than half of its bodies are old, such as four of seven. Prune removes the delta with the last version that
 // names it.
 func TestDeltaIsDropped(t *testing.T) {
-	inner := memblob.New()
-	for _, what := range []string{"first", "second", "third"} {
-		publish(t, inner, decades().with(verified(what)))
+	inner, content := memblob.New(), decades()
+	for _, changes := range []bodies{verified("first"), verified("second"), verified("third"), {"calendar/2026": "4", "drivers": "4", "next-race": "4", "results/2026": "4"}, {"calendar/2026": "5", "drivers": "5"}} {
+		content = content.with(changes)
+		publish(t, inner, content)
 	}
 	var got []int64
 	for _, delta := range loadBase(t, inner).Manifest.Deltas {
 		got = append(got, delta.Version)
 	}
-	must.Equal(t, "deltas of version 3", []int64{1, 3}, got)
+	must.Equal(t, "deltas of version 5", []int64{1, 4, 5}, got)
 	must.Get(snapshots.Prune(t.Context(), inner, 1, time.Now().Add(48*time.Hour), false))(t)
 	left := map[string]bool{}
 	for info, err := range inner.List(t.Context(), "deltas/") {
 		must.Do(t, err)
 		left[info.Key] = true
 	}
-	must.Equal(t, "deltas after prune", map[string]bool{"deltas/1": true, "deltas/3": true}, left)
+	must.Equal(t, "deltas after prune", map[string]bool{"deltas/1": true, "deltas/4": true, "deltas/5": true}, left)
 }

@@ -168,10 +168,7 @@ func prefetch(ctx context.Context, store blob.Store, versions []int64) stored {
 // passing reports whether a version differs from its base in documents of passing endpoints alone.
 func (h *History) passing(version int64) bool {
 	m := h.Manifests[version]
-	base, there := h.Manifests[m.Base]
-	if !there || m.RollbackOf != 0 {
-		return false
-	}
+	base := h.Manifests[m.Base]
 	return slices.EqualFunc(lasting(m.Entries), lasting(base.Entries), ManifestEntry.equal) && !slices.EqualFunc(m.Entries, base.Entries, ManifestEntry.equal)
 }
 
@@ -269,7 +266,7 @@ func (p *Publisher) rollback(ctx context.Context, to int64, builder, reason stri
 	m.Builder, m.Reason, m.BuiltAt = builder, reason, now
 	m.Missing = current.Missing // the archive stays
 	var log []ManifestEntry
-	if base.Version > 0 && base.Manifest == h.Pointer.Manifest {
+	if base.Manifest == h.Pointer.Manifest {
 		log = current.Entries
 	}
 	m.Entries = p.withLog(ctx, m.Entries, log, base.Version)
@@ -302,7 +299,7 @@ func (p *Publisher) rollback(ctx context.Context, to int64, builder, reason stri
 func (p *Publisher) withLog(ctx context.Context, earlier, current []ManifestEntry, version int64) []ManifestEntry {
 	ofLog := func(e ManifestEntry) bool { return strings.HasPrefix(e.Path, LogFolder) }
 	entries := slices.DeleteFunc(slices.Clone(earlier), ofLog)
-	if p.Signers == nil || current == nil || CheckNote(ctx, p.Store, version, p.Signers.Trust()) != nil {
+	if p.Signers == nil || CheckNote(ctx, p.Store, version, p.Signers.Trust()) != nil {
 		return entries
 	}
 	log := slices.DeleteFunc(slices.Clone(current), func(e ManifestEntry) bool { return !ofLog(e) })
@@ -338,7 +335,7 @@ func (p *Publisher) target(ctx context.Context, h *History, to int64) (Manifest,
 		switch {
 		case errors.Is(err, ErrUnsigned):
 			err = fmt.Errorf("version %d: %w", to, ErrNewKey)
-		case err == nil && to == h.Pointer.Version && len(h.Versions) > 0 && h.Versions[0] == to && (p.Signers == nil || !p.Signers.New):
+		case err == nil && to == h.Pointer.Version && (p.Signers == nil || !p.Signers.New):
 			err = errors.New("it is the current version")
 		}
 		return m, err

@@ -101,6 +101,14 @@ func TestPublishTrips(t *testing.T) {
 		must.Equal(t, "to learn what another builder published", want, s.take())
 		must.Hold(t, base.Pointer.Version == 5 && base.Manifest.Version == 5,
 			"got version %d with the manifest of %d, want 5", base.Pointer.Version, base.Manifest.Version)
+
+		// A rollback keeps the facts that the archive lacks.
+		d := draftOf(base, bodies{"drivers": "d"})
+		d.Missing = []snapshots.Missing{{Code: "grid"}}
+		must.Get((&snapshots.Publisher{Store: s}).Publish(t.Context(), d))(t)
+		began := time.Now()
+		must.Equal(t, "seconds of a rollback", rollback(t, s, 1).Seconds, time.Since(began).Seconds())
+		must.Equal(t, "missing facts after it", d.Missing, loadBase(t, s).Manifest.Missing)
 	})
 }
 
