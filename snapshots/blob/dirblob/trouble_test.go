@@ -99,9 +99,12 @@ func TestStoreGoesAway(t *testing.T) {
 			must.Do(t, leave())
 			_, getErr := reader.Get(t.Context(), "a", blob.MaxDocument)
 			_, watchErr := reader.Watch(t.Context(), "a", o.Tag, blob.MaxDocument)
+			var listErr error
+			for _, listErr = range reader.List(t.Context(), "") {
+			}
 			_, firstErr := reader.Watch(t.Context(), "b", "", blob.MaxDocument)
-			for what, err := range map[string]error{"get": getErr, "watch": watchErr, "watch for a first object": firstErr} {
-				must.Hold(t, !errors.Is(err, blob.ErrNotFound), "%s: the store looks empty: %v", what, err)
+			for what, err := range map[string]error{"get": getErr, "watch": watchErr, "watch for a first object": firstErr, "list": listErr} {
+				must.Hold(t, err != nil && !errors.Is(err, blob.ErrNotFound), "%s: the store looks empty: %v", what, err)
 				golden.Sentence(t, name+": "+what, err, root, "ROOT")
 			}
 			mount(t)
