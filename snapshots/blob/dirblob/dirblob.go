@@ -150,7 +150,7 @@ func (s *Store) orGone(err error) error {
 // is complete and on disk, so neither a reader nor a crash can meet a part of it.
 func (s *Store) Create(ctx context.Context, key string, data []byte) (blob.Tag, error) {
 	err := s.on(ctx, "create", key, func(path string) error {
-		if _, err := os.Lstat(path); err == nil && !s.readOnly {
+		if _, err := os.Lstat(path); err == nil {
 			return blob.ErrConflict
 		}
 		return s.place(path, data, func(fresh *os.File) error { return s.linkInto(fresh, path) })

@@ -59,6 +59,7 @@ func TestDeleteRemovesEmptyFolders(t *testing.T) {
 	root := t.TempDir()
 	s := open(t, root)
 	must.Get(s.Create(t.Context(), "objects/1/a.json", []byte("x")))(t)
+	must.Fail(t, "a folder is deleted", s.Delete(t.Context(), "objects/1"))
 	must.Do(t, s.Delete(t.Context(), "objects/1/a.json"))
 	_, err := os.Stat(filepath.Join(root, "objects"))
 	must.Hold(t, os.IsNotExist(err), "folder objects: got %v, want it removed with its last object", err)

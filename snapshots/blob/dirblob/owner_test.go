@@ -26,6 +26,8 @@ func TestNames(t *testing.T) {
 	end()
 	_, _, err := dirblob.Foreign(ended, root)
 	must.Fail(t, "a search that is told to end", err, context.Canceled)
+	count, _, err := dirblob.Foreign(t.Context(), filepath.Join(root, "gone"))
+	must.Hold(t, err == nil && count == 0, "a folder that vanished: got %d files, %v", count, err)
 	for _, err := range must.Get(dirblob.Open(root))(t).List(ended, "") {
 		must.Fail(t, "a listing that is told to end", err, context.Canceled)
 	}

@@ -23,6 +23,9 @@ func TestOpenWhereNothingCanBeMade(t *testing.T) {
 	link := filepath.Join(folder, "link")
 	must.Do(t, os.Symlink(filepath.Join(folder, "not-mounted"), link))
 	must.Show(t, "the error of a system call", fmt.Sprint(must.Err(dirblob.Open("/proc/no-such-folder/a"))), "mkdir /proc/no-such-folder:")
+	loop := filepath.Join(folder, "loop")
+	must.Do(t, os.Symlink(loop, loop))
+	must.Fail(t, "a link to itself", must.Err(dirblob.Open(loop)), syscall.ELOOP)
 	taken := filepath.Join(folder, "taken")
 	must.Do(t, errors.Join(os.Mkdir(taken, 0o755), os.WriteFile(filepath.Join(taken, "@new"), nil, 0o600)))
 	for _, path := range []string{link, filepath.Join(link, "a/b"), taken} {
@@ -38,8 +41,13 @@ func TestReadOnly(t *testing.T) {
 	must.Do(t, os.WriteFile(file, nil, 0o600))
 	golden.Sentence(t, "read a file as a directory", must.Err(dirblob.OpenReadOnly(file)), file, "FILE")
 	golden.Sentence(t, "read below a file", must.Err(dirblob.OpenReadOnly(filepath.Join(file, "store"))), file, "FILE")
+	must.Fail(t, "an empty directory", must.Err(must.Get(dirblob.OpenReadOnly(filepath.Dir(file)))(t).Get(t.Context(), "a", 1)), blob.ErrNotFound)
 	writer := open(t, root)
 	must.Get(writer.Create(t.Context(), "a", []byte("x")))(t)
+	must.Fail(t, "a name below a folder that is gone", writer.Sync(t.Context(), "gone/b"), os.ErrNotExist)
+	must.Do(t, os.Symlink("/proc/self/mem", filepath.Join(root, "broken")))
+	must.Fail(t, "a file that cannot be read", must.Err(writer.Swap(t.Context(), "broken", "tag", nil)), syscall.EIO)
+	must.Do(t, os.Remove(filepath.Join(root, "broken")))
 	abandoned := filepath.Join(root, "@new", "object-1")
 	must.Do(t, os.WriteFile(abandoned, nil, 0o600))
 	must.Do(t, os.Chtimes(abandoned, time.Time{}, time.Now().Add(-48*time.Hour)))
@@ -81,8 +89,9 @@ func TestStoreGoesAway(t *testing.T) {
 	writer := open(t, root)
 	must.Fail(t, "get from a new store", must.Err(writer.Get(t.Context(), "a", blob.MaxDocument)), blob.ErrNotFound)
 	must.Get(writer.Create(t.Context(), "a", []byte("x")))(t)
-	reader := must.Get(dirblob.OpenReadOnly(root))(t)
+	reader, watcher := must.Get(dirblob.OpenReadOnly(root))(t), must.Get(dirblob.OpenReadOnly(root))(t)
 	o := must.Get(reader.Get(t.Context(), "a", blob.MaxDocument))(t)
+	must.Get(watcher.Watch(t.Context(), "a", "", blob.MaxDocument))(t)
 	unmount := func(t *testing.T) {
 		must.Do(t, os.Rename(root, root+"-elsewhere"))
 	}
@@ -98,7 +107,7 @@ func TestStoreGoesAway(t *testing.T) {
 			unmount(t)
 			must.Do(t, leave())
 			_, getErr := reader.Get(t.Context(), "a", blob.MaxDocument)
-			_, watchErr := reader.Watch(t.Context(), "a", o.Tag, blob.MaxDocument)
+			_, watchErr := watcher.Watch(t.Context(), "a", o.Tag, blob.MaxDocument)
 			var listErr error
 			for _, listErr = range reader.List(t.Context(), "") {
 			}
