@@ -101,8 +101,11 @@ func (d List) Encode() ([]byte, error) {
 	if d.Signature == nil || d.Signature.by == nil {
 		out.WriteString(listEnd)
 	} else {
-		signed, _ := d.Signature.by.Sign(noteLines(d.Serial, sum)...) // they are printable, as a note must be
-		text, _ := json.Marshal(string(signed))                       // any text is JSON
+		signed, err := d.Signature.by.Sign(noteLines(d.Serial, sum)...)
+		if err != nil {
+			return nil, fmt.Errorf("encode keys: %w", err)
+		}
+		text, _ := json.Marshal(string(signed)) // any text is JSON
 		out.WriteString(listNote)
 		out.Write(text)
 		out.WriteString("}\n")
