@@ -37,9 +37,7 @@ func (a Alias) apply(f *season.Facts) {
 		if colour, ok := s.Colours[season.TeamID(a.From)]; ok && a.Kind == TeamAlias {
 			s.Colours = maps.Clone(s.Colours)
 			delete(s.Colours, season.TeamID(a.From))
-			if s.Colours[season.TeamID(a.To)] == "" {
-				s.Colours[season.TeamID(a.To)] = colour
-			}
+			s.Colours[season.TeamID(a.To)] = cmp.Or(s.Colours[season.TeamID(a.To)], colour)
 		}
 		for j := range s.Rounds {
 			r := &s.Rounds[j]
@@ -60,15 +58,11 @@ func (a Alias) apply(f *season.Facts) {
 
 // aliasSheets returns the sheets of a document with the identifiers that its facts have after all aliases and renames.
 func (a *assembly) aliasSheets(d *Document) []season.Sheet {
-	var named []Alias
-	if !kinds[d.Kind].archiveNames {
-		named = a.Named
-	}
 	sheets := slices.Clone(d.Sheets)
 	for i := range sheets {
 		s := &sheets[i]
 		s.Rows = slices.Clone(s.Rows)
-		for _, alias := range named { // one after the other, as in the facts
+		for _, alias := range a.Named { // one after the other, as in the facts
 			_, kept := d.Facts.Round(s.Year, s.GrandPrix)
 			if alias.Kind == RoundAlias && string(s.GrandPrix) == alias.From && !kept {
 				s.GrandPrix = season.GrandPrixID(alias.To)
@@ -221,15 +215,13 @@ func outings(into map[season.DriverID][]outing, year int, r, other *season.Round
 	}
 }
 
-// renameDriver gives a driver another identifier in all rows. It copies a list before it writes to it.
+// renameDriver gives a driver another identifier in all rows, and a name under it. It copies a list before it writes to it.
 func renameDriver(f *season.Facts, from, to season.DriverID) {
-	if d, ok := f.Drivers[from]; ok {
+	_, named := f.Drivers[to]
+	if d, ok := f.Drivers[from]; ok && !named {
 		f.Drivers = maps.Clone(f.Drivers)
-		delete(f.Drivers, from)
-		if _, ok := f.Drivers[to]; !ok {
-			d.ID = to
-			f.Drivers[to] = d
-		}
+		d.ID = to
+		f.Drivers[to] = d
 	}
 	for i := range f.Seasons {
 		for j := range f.Seasons[i].Rounds {

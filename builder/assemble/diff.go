@@ -58,13 +58,16 @@ func statements(b Block, r *season.Round) []statement {
 	}
 	switch b {
 	case Calendar:
-		field("round", strconv.Itoa(r.Number))
-		field("name", r.Name)
-		field("circuit", string(r.Circuit))
-		field("course", fmt.Sprintf("%g km, %d laps, street circuit %t", r.CourseKm, r.ScheduledLaps, r.Street))
-		field("sprint", strconv.FormatBool(r.HasSprint()))
+		sprint, known := strconv.FormatBool(r.HasSprint()), ""
 		if r.Circuit != "" {
-			all[2].common, all[4].common = all[2].text, all[4].text
+			known = sprint // else it is no whole calendar entry
+		}
+		all = []statement{
+			{about: "round", text: strconv.Itoa(r.Number)},
+			{about: "name", text: r.Name},
+			{about: "circuit", text: string(r.Circuit), common: string(r.Circuit), place: noPlaces},
+			{about: "course", text: fmt.Sprintf("%g km, %d laps, street circuit %t", r.CourseKm, r.ScheduledLaps, r.Street)},
+			{about: "sprint", text: sprint, common: known, place: noPlaces},
 		}
 	case Start:
 		all = append(all, startOf("hour", "start", r.Date, r.Start))
@@ -222,10 +225,7 @@ func tables(b Block, r *season.Round) []table {
 			all = append(all, table{s.session, make(map[string]string), make(map[string]int), make(map[string]int)})
 		}
 		t := all[len(all)-1]
-		t.lines[s.about], t.laps[s.about] = s.common, s.laps
-		if s.place != noPlaces {
-			t.places[s.about] = s.place
-		}
+		t.lines[s.about], t.places[s.about], t.laps[s.about] = s.common, s.place, s.laps
 	}
 	return all
 }
@@ -238,7 +238,7 @@ func (t table) agrees(other table, about string) bool {
 	ours, ok := t.places[about]
 	theirs, both := other.places[about]
 	switch {
-	case !ok && !both, ours != 0 && theirs != 0:
+	case ours != 0 && theirs != 0:
 		return false
 	case !ok || !both: // some sources do not list drivers without a place
 		return ours == 0 && theirs == 0

@@ -137,10 +137,7 @@ func (j *judgement) judgeWhole(p *Proposal) {
 	if j.may.archiveNames || j.season.Year < j.Since || len(p.Refused) > 0 {
 		return
 	}
-	if j.breaches == nil {
-		j.breaches, _ = j.weekend().breaches()
-	}
-	for i, r := range j.breaches[p.Block] {
+	for i, r := range j.breaches()[p.Block] {
 		if i == 0 {
 			r.Reason += fmt.Sprintf(". If all of it is true: gridcast source accept %s --reason TEXT", p.ID)
 		}
@@ -157,9 +154,8 @@ func (j *judgement) weekend() *weekend {
 	if j.may.addsEngines {
 		addEngines(&w.round, j.season)
 	}
-	if s, ok := j.document.Facts.Season(j.season.Year); ok {
-		w.rounds = s.Rounds
-	}
+	said, _ := j.document.Facts.Season(j.season.Year) // it has the round
+	w.rounds = said.Rounds
 	w.numbers = regularNumbers(j.out.Facts.Seasons, w.year)
 	if s, ok := j.out.Facts.Season(w.year - 1); ok && len(s.Rounds) > 0 {
 		w.last = &s.Rounds[len(s.Rounds)-1]
@@ -335,7 +331,7 @@ func resultPlace(row season.Result) (season.DriverID, int) { return row.Driver, 
 // of drivers in the pit lane stay empty.
 func judgeRows[T any](p *Proposal, session string, rows []T, emptySlots bool, place func(T) (season.DriverID, int)) {
 	drivers, positions := make(map[season.DriverID]bool), make(map[int]season.DriverID)
-	last := 0
+	var last int
 	for _, row := range rows {
 		driver, position := place(row)
 		if drivers[driver] {
@@ -353,9 +349,9 @@ func judgeRows[T any](p *Proposal, session string, rows []T, emptySlots bool, pl
 	if emptySlots && last <= len(rows) {
 		return
 	}
-	for position := 1; position < last; position++ {
-		if _, ok := positions[position]; !ok {
-			p.refuse(PositionsGate, "%s has P%d but nobody in P%d", session, last, position)
+	for before := range last {
+		if _, ok := positions[before+1]; !ok {
+			p.refuse(PositionsGate, "%s has P%d but nobody in P%d", session, last, before+1)
 			return
 		}
 	}

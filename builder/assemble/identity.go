@@ -119,9 +119,7 @@ func rowsIn(rounds ...*season.Round) *things {
 			case driver != "" && t.drivers[driver] == "":
 				t.drivers[driver] = unknownTeam
 			}
-			if _, ok := t.teams[team]; team != "" && (!ok || engine != "") {
-				t.teams[team] = engine
-			}
+			t.teams[team] = cmp.Or(engine, t.teams[team])
 			t.engines[engine] = true
 		})
 		for _, e := range r.Entries {
@@ -160,9 +158,6 @@ func (j *judgement) thingsFrom(year int) *things {
 			}
 		}
 	}
-	if j.things == nil {
-		j.things = make(map[int]*things)
-	}
 	j.things[year] = rowsIn(rounds...)
 	return j.things[year]
 }
@@ -189,7 +184,6 @@ func (j *judgement) driverLike(driver season.DriverID, section season.Section, r
 		active, shared := j.active(), ""
 		_, races := active.drivers[known]
 		sameName := alike(name, ours[known].Name)
-		another := born[driver] != "" && born[known] != "" && born[driver] != born[known]
 		switch {
 		case name != "" && names.Slug(name) == names.Slug(ours[known].Name), races && sameName:
 			shared = "name"
@@ -198,7 +192,8 @@ func (j *judgement) driverLike(driver season.DriverID, section season.Section, r
 			shared = fmt.Sprintf("car %d of %s", number, team)
 		case born[driver] != "" && born[driver] == born[known]:
 			shared = "birth date"
-		case theirs[driver].Abbreviation != "" && theirs[driver].Abbreviation == ours[known].Abbreviation && !another:
+		case born[driver] != "" && born[known] != "": // another one
+		case theirs[driver].Abbreviation != "" && theirs[driver].Abbreviation == ours[known].Abbreviation:
 			shared = "code"
 		}
 		if shared != "" && !j.replaced(func(t *things) bool { return t.drivers[known] != "" }, func(t *things) bool { return t.drivers[driver] != "" }, false) {

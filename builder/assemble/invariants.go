@@ -310,7 +310,7 @@ func (w *weekend) order(breach breach) {
 // pace refuses a result in which the winner's mean lap is below the fastest lap.
 func (w *weekend) pace(breach breach) {
 	for _, r := range w.races() {
-		if mean, fastest := w.mean(r); mean > 0 && mean < fastest {
+		if mean, fastest := w.mean(r); mean < fastest {
 			breach(r.block, "%s: the winner %s took %s a lap, less than the fastest lap of %s", r.name, r.winner().Driver, mean, fastest)
 		}
 	}
@@ -427,9 +427,9 @@ func (w *weekend) segments(breach breach) {
 				continue
 			}
 			switch before := reached(last); {
-			case n > before && before == 0 && row.Time == 0:
+			case n > before && before == 0:
 				breach(q.block, "%s: P%d %s has a time and P%d %s has none", q.name, row.Position, row.Driver, last.Position, last.Driver)
-			case n > before && before > 0 && i < len(q.rows)-2 && reached(q.rows[i+1]) >= n, n == before && n > 0 && row.Segments[n-1] < last.Segments[n-1]:
+			case n > before && i < len(q.rows)-2 && reached(q.rows[i+1]) >= n, n == before && n > 0 && row.Segments[n-1] < last.Segments[n-1]:
 				breach(q.block, "%s: P%d %s has %s in segment %d and P%d %s in segment %d: times rise with the place", q.name, row.Position, row.Driver, deciding(row), n, last.Position, deciding(last), before)
 			}
 			last = row
@@ -645,7 +645,7 @@ func (votes votes) judge(breach breach) {
 			continue
 		}
 		// The values of most tables are right, unless two values have as many.
-		ordered := slices.SortedFunc(maps.Keys(counts), func(a, b string) int { return cmp.Or(cmp.Compare(counts[b], counts[a]), cmp.Compare(a, b)) })
+		ordered := slices.SortedFunc(maps.Keys(counts), func(a, b string) int { return cmp.Compare(counts[b], counts[a]) })
 		tied := counts[ordered[0]] == counts[ordered[1]]
 		for _, v := range all {
 			if v.block != "" && (v.value != ordered[0] || tied) {
@@ -848,9 +848,9 @@ func (w *weekend) countback(breach breach) {
 			}
 		}
 	}
-	var last season.DriverStanding
-	for i, row := range w.round.DriverStandings {
-		equal := i > 0 && row.Points == last.Points && slices.Equal(ranked(finishes[row.Driver]), ranked(finishes[last.Driver]))
+	last := season.DriverStanding{Points: math.Inf(1)}
+	for _, row := range w.round.DriverStandings {
+		equal := row.Points == last.Points && slices.Equal(ranked(finishes[row.Driver]), ranked(finishes[last.Driver]))
 		if best, behind := ranked(grids[row.Driver])[0], ranked(grids[last.Driver])[0]; equal && best < behind {
 			breach(Result, "%d %s: %s has the points and places of %s and a better place on a grid, and stands behind", w.year, w.round.Name, row.Driver, last.Driver)
 		}
@@ -926,9 +926,9 @@ func (w *weekend) course(breach breach) {
 	if r.GrandPrix == "monaco" {
 		distance = 260
 	}
-	fewest := func(r *season.Round) int { return int(math.Ceil(distance / r.CourseKm)) }
+	fewest := func(r *season.Round) float64 { return math.Ceil(distance / r.CourseKm) } // infinite if the length is unknown
 	km := float64(r.ScheduledLaps) * r.CourseKm
-	regular := was.CourseKm > 0 && was.ScheduledLaps == fewest(was) && r.CourseKm > 0 && r.ScheduledLaps != fewest(r)
+	regular := float64(was.ScheduledLaps) == fewest(was) && float64(r.ScheduledLaps) != fewest(r)
 	if r.ScheduledLaps != 0 && (regular || km < 200 || km > 330) {
 		breach(Calendar, "%d laps of %g km are scheduled, expected the fewest beyond %g km", r.ScheduledLaps, r.CourseKm, distance)
 	}

@@ -10,6 +10,7 @@ import (
 	"maps"
 	"math"
 	"slices"
+	"sync"
 	"time"
 
 	"gridcast/builder/season"
@@ -29,7 +30,7 @@ type assembly struct {
 // judge compares a document with the seasons in use, applies the blocks that pass and reports the others.
 func (a *assembly) judge(d *Document) {
 	may := kinds[d.Kind]
-	a.things = nil
+	a.things = make(map[int]*things)
 	if may.wholeSeasons {
 		a.lose(d)
 	}
@@ -63,12 +64,10 @@ func (a *assembly) judge(d *Document) {
 			a.wait(d, ours, &theirs.Rounds[j])
 		}
 		if may.applies {
-			if len(theirs.Colours) > 0 {
-				colours := make(map[season.TeamID]string)
-				maps.Copy(colours, ours.Colours)
-				maps.Copy(colours, theirs.Colours)
-				ours.Colours = colours
-			}
+			colours := make(map[season.TeamID]string)
+			maps.Copy(colours, ours.Colours)
+			maps.Copy(colours, theirs.Colours)
+			ours.Colours = colours
 			if !slices.ContainsFunc(d.Unread, func(u season.Unread) bool { return u.Year == theirs.Year }) {
 				a.doubt(d.Source, theirs)
 			}
@@ -132,7 +131,7 @@ type judgement struct {
 	new      bool         // the round is not in the archive
 	held     Gate         // it holds the calendar entry of a new round, so that all blocks of the round wait
 	decided  Decided
-	breaches map[Block][]Refusal // of the invariants, once they are checked
+	breaches func() map[Block][]Refusal // of the invariants, checked at the first call
 }
 
 func (a *assembly) judgeRound(d *Document, s *season.Season, theirs *season.Round, absent []*season.Round) {
@@ -154,6 +153,10 @@ func (a *assembly) judgeRound(d *Document, s *season.Season, theirs *season.Roun
 		assembly: a, document: d, may: may, season: s, absent: absent,
 		ours: ours, theirs: theirs, next: *ours, new: !found, decided: a.Decided(s.Year, theirs.GrandPrix),
 	}
+	j.breaches = sync.OnceValue(func() map[Block][]Refusal {
+		held, _ := j.weekend().breaches()
+		return held
+	})
 	for _, block := range blocks {
 		if slices.ContainsFunc(d.Unread, func(u season.Unread) bool {
 			return u.Year == s.Year && u.GrandPrix == theirs.GrandPrix && blockOf(u.Section) == block
