@@ -263,8 +263,10 @@ func Assemble(in Input) (Output, error) {
 		d.Sheets = a.aliasSheets(&d)
 		a.judge(&d)
 	}
-	a.out.Facts = a.out.Facts.AssumeHours()
 	facts := &a.out.Facts
+	// The assumed hours and the last season of a code follow from the order of the seasons.
+	slices.SortFunc(facts.Seasons, func(x, y season.Season) int { return cmp.Compare(x.Year, y.Year) })
+	*facts = facts.AssumeHours()
 	named := facts.Drivers
 	adoptNames(facts, in.Documents)
 	a.judgeCodes(named)
@@ -274,7 +276,6 @@ func Assemble(in Input) (Output, error) {
 			return cmp.Or(x.StartsAt().Compare(y.StartsAt()), cmp.Compare(x.Number, y.Number))
 		})
 	}
-	slices.SortFunc(facts.Seasons, func(x, y season.Season) int { return cmp.Compare(x.Year, y.Year) })
 	prune(facts)
 	a.headshots()
 	if err := facts.Validate(); err != nil {

@@ -129,7 +129,7 @@ func TestPointsOfTheYears(t *testing.T) {
 		points []float64 // by position
 		held   bool
 	}{
-		{year: 2009, gp: "monaco", points: []float64{10, 8, 6}}, // no table: everything passes
+		{year: 2009, gp: "monaco", points: []float64{9, 9, 9}}, // no table: everything passes
 		{year: 2010, gp: "monaco", points: []float64{25, 18, 15}},
 		{year: 2010, gp: "monaco", points: []float64{10, 8, 6}, held: true},
 		{year: 2014, gp: "monaco", points: []float64{25, 18}},
@@ -159,12 +159,14 @@ func TestPointsOfTheYears(t *testing.T) {
 				r.SprintResults = append(r.SprintResults, row)
 			} else {
 				r.Results = append(r.Results, row)
+				r.DriverStandings = append(r.DriverStandings, season.DriverStanding{Driver: driver, Position: i + 1})
 			}
 		}
 		out := must.Get(assemble.Assemble(assemble.Input{
 			Current: current, Now: now, Decided: undecided,
 			Documents: []assemble.Document{{Source: "f1db", From: test.year, To: test.year, Kind: assemble.Full, Facts: theirs}},
 		}))(t)
+		must.Equal(t, fmt.Sprintf("%d %s: standings without points are in doubt", test.year, test.gp), test.year >= 2010 && !test.sprint, len(out.Doubted) > 0)
 		held := len(out.Held) == 1 && out.Held[0].Refused[0].Gate == assemble.PointsGate
 		if held && out.Held[0].Round() != fmt.Sprintf("%s %d", test.gp, test.year) {
 			t.Errorf("the held round is %q, want %s %d", out.Held[0].Round(), test.gp, test.year)
@@ -182,12 +184,13 @@ func TestLapsOfTwoSources(t *testing.T) {
 		f.Seasons[0].Rounds[0].Results = []season.Result{
 			{Driver: "ann", Team: "rosso", Position: 1, Points: 25, Laps: 78}, {Driver: "bob", Team: "rosso", Outcome: season.DidNotFinish, Laps: laps},
 		}
+		f.Seasons[0].Rounds[0].SprintResults = []season.Result{{Driver: "bob", Team: "rosso", Position: 1, Points: 8, Laps: laps}}
 		return f
 	}
 	current, now := inYear(2025, "monaco")
 	for laps, want := range map[int][]assemble.Line{
 		20: nil, 0: nil,
-		21: {{About: "bob", Was: "unplaced, 20 laps", Is: "unplaced, 21 laps"}},
+		21: {{About: "sprint of bob", Was: "P1, 8 points, 20 laps", Is: "P1, 8 points, 21 laps"}, {About: "bob", Was: "unplaced, 20 laps", Is: "unplaced, 21 laps"}},
 	} {
 		out := must.Get(assemble.Assemble(assemble.Input{Current: current, Now: now, Decided: undecided, Documents: []assemble.Document{
 			{Source: "f1db", From: 2025, To: 2025, Kind: assemble.Full, Facts: result(20)},
@@ -203,15 +206,18 @@ func TestLapsOfTwoSources(t *testing.T) {
 
 // TestUnreadParts: a part that cannot be read is held in the seasons that the document covers, and its block is not applied.
 func TestUnreadParts(t *testing.T) {
-	for year, want := range map[int][2]int{2023: {0, 1}, 2024: {1, 0}, 2025: {0, 1}, 0: {1, 1}} { // held and applied
+	for year, want := range map[int][3]int{2023: {0, 2, 1}, 2024: {1, 1, 0}, 2025: {0, 2, 1}, 0: {1, 2, 1}} { // held, applied and doubted
 		current, now := inYear(2024, "monaco")
 		theirs, _ := inYear(2024, "monaco")
 		theirs.Seasons[0].Rounds[0].Grid = []season.GridSlot{{Driver: "ann", Team: "rosso", Position: 1}}
-		out := must.Get(assemble.Assemble(assemble.Input{Current: current, Now: now, Decided: undecided, Documents: []assemble.Document{{
-			Source: "f1db", From: 2024, To: 2024, Kind: assemble.Full, Facts: theirs,
-			Unread: []season.Unread{{Year: year, GrandPrix: "monaco", Section: season.GridSection, Reason: "the slot is a word"}},
-		}}}))(t)
-		must.Equal(t, fmt.Sprintf("unread in %d", year), want, [2]int{len(out.Held), len(out.Applied)})
+		theirs.Seasons[0].Rounds[0].DriverStandings = []season.DriverStanding{{Driver: "ann", Position: 1, Points: 1}}
+		theirs.Seasons[0].Rounds[0].Results = []season.Result{{Driver: "ann", Team: "rosso", Position: 1, Points: 25}}
+		unread := []season.Unread{{Year: year, GrandPrix: "monaco", Section: season.GridSection, Reason: "the slot is a word"}}
+		out := must.Get(assemble.Assemble(assemble.Input{Current: current, Now: now, Decided: undecided, Documents: []assemble.Document{
+			{Source: "f1db", From: 2024, To: 2024, Kind: assemble.Full, Facts: theirs, Unread: unread},
+			{Source: "jolpica", From: 2024, To: 2024, Kind: assemble.CheckOnly, Facts: theirs, Unread: unread}, // nothing of it is held
+		}}))(t)
+		must.Equal(t, fmt.Sprintf("unread in %d", year), want, [3]int{len(out.Held), len(out.Applied), len(out.Doubted)})
 		must.Hold(t, want[0] == 0 || strings.HasPrefix(out.Held[0].Refused[0].Reason, "the slot is a word: "), "unread in %d: held %+v", year, out.Held)
 	}
 }
@@ -247,21 +253,24 @@ func TestMergedStandings(t *testing.T) {
 // TestNewSeason: every kind that adds rounds adds a season with them, and no kind adds an empty season.
 func TestNewSeason(t *testing.T) {
 	for kind, want := range map[assemble.Kind][]int{
-		assemble.Full: {2024, 2025}, assemble.Sparse: {2024, 2025}, assemble.Manual: {2024, 2025}, assemble.CheckOnly: {2024},
+		assemble.Full: {2022, 2024, 2025}, assemble.Sparse: {2022, 2024, 2025}, assemble.Manual: {2022, 2024, 2025}, assemble.CheckOnly: {2024},
 	} {
 		current, now := inYear(2024, "monaco")
 		theirs, _ := inYear(2025, "monaco")
-		theirs.Seasons = append(theirs.Seasons, season.Season{Year: 2023})
+		earlier, _ := inYear(2022, "japan")
+		earlier.Seasons[0].Rounds[0].Circuit, earlier.Seasons[0].Rounds[0].Start = "suzuka", time.Time{}
+		theirs.Seasons = append(theirs.Seasons, season.Season{Year: 2021}, earlier.Seasons[0])
 		out := must.Get(assemble.Assemble(assemble.Input{
 			Current: current, Now: now, Decided: undecided,
-			Documents: []assemble.Document{{Source: "f1db", From: 2023, To: 2025, Kind: kind, Facts: theirs}},
+			Documents: []assemble.Document{{Source: "f1db", From: 2021, To: 2025, Kind: kind, Facts: theirs}},
 		}))(t)
 		var years []int
 		for _, s := range out.Facts.Seasons {
 			years = append(years, s.Year)
 		}
-		if !slices.Equal(years, want) {
-			t.Errorf("kind %d: the seasons are %v, want %v", kind, years, want)
+		must.Equal(t, "the assumed hour of a season before the first with hours", time.Duration(0), out.Facts.Seasons[0].Rounds[0].AssumedHour)
+		if !slices.Equal(years, want) || len(out.Disputed) > 0 {
+			t.Errorf("kind %d: the seasons are %v, want %v; disputed %+v", kind, years, want, out.Disputed)
 		}
 	}
 }
@@ -291,6 +300,7 @@ func TestAliasesInEveryTable(t *testing.T) {
 		r.TeamStandings = append(r.TeamStandings, season.TeamStanding{Team: d.team, Position: place})
 	}
 	var want season.Round
+	current.Drivers["ann"] = season.Driver{ID: "ann", Name: "Annie", HeadshotURL: "https://portraits/ann"}
 	before := must.Get(json.Marshal(r))(t)
 	sheets := []season.Sheet{{Year: 2024, GrandPrix: "monaco", Section: season.GridSection, Rows: []season.SheetRow{{Driver: "annie", Team: "rossa"}}}}
 	renamed := strings.NewReplacer(`"annie"`, `"ann"`, `"rossa"`, `"rosso"`).Replace(string(before))
@@ -302,6 +312,7 @@ func TestAliasesInEveryTable(t *testing.T) {
 		Named:     []assemble.Alias{{Kind: assemble.TeamAlias, From: "rossa", To: "rosso"}},
 	}))(t)
 	must.Equal(t, "the round with aliases", want, out.Facts.Seasons[0].Rounds[0])
+	must.Equal(t, "the driver, whom the source names without a portrait", season.Driver{ID: "ann", Name: "ann", HeadshotURL: "https://portraits/ann"}, out.Facts.Drivers["ann"])
 	if after, err := json.Marshal(r); err != nil || string(after) != string(before) || sheets[0].Rows[0].Driver != "annie" {
 		t.Errorf("Assemble changed its input: %s, %+v, %v", after, sheets, err)
 	}
@@ -383,5 +394,6 @@ func TestLineages(t *testing.T) {
 			Documents: []assemble.Document{{Source: "f1db", From: 2024, To: 2024, Kind: kind, Facts: theirs}},
 		}))(t)
 		must.Equal(t, fmt.Sprintf("kind %d: lineages", kind), want, out.Facts.Lineages)
+		must.Equal(t, "the lineage of the input", lineage(link("rosso", 2010, 0)), current.Lineages[1])
 	}
 }
