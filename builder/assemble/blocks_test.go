@@ -278,9 +278,14 @@ func TestLostSessions(t *testing.T) {
 			t.Errorf("%s: a sprint: %t, want %t", step.what, r.HasSprint(), step.sprint)
 		}
 	}
-	out := must.Get(assemble.Assemble(assemble.Input{ // a sprint of which no session was known
-		Current: world(func(r *season.Round) { r.Sessions = nil }), Now: before, Decided: undecided,
-		Documents: []assemble.Document{{Source: "f1db", From: 2024, To: 2024, Facts: world(drop(season.Sprint, season.SprintQualifying)), Kind: assemble.Full}},
-	}))(t)
-	must.Equal(t, "the sprint", season.Session{Kind: season.Sprint, Date: before.AddDate(0, 0, 1), Cancelled: true}, roundOf(t, out.Facts, 2024, "china").Sessions[2])
+	for kind, want := range map[assemble.Kind][]season.Session{ // a sprint without a session of its own; people enter no whole weekends
+		assemble.Full: {{Kind: season.Sprint, Date: before.AddDate(0, 0, 1), Cancelled: true}}, assemble.Manual: {},
+	} {
+		out := must.Get(assemble.Assemble(assemble.Input{
+			Current: world(func(r *season.Round) { r.Sessions = r.Sessions[:1] }), Now: before, Decided: undecided,
+			Documents: []assemble.Document{{Source: "f1db", From: 2024, To: 2024, Facts: world(drop(season.Sprint, season.SprintQualifying)), Kind: kind}},
+		}))(t)
+		got := slices.DeleteFunc(slices.Clone(roundOf(t, out.Facts, 2024, "china").Sessions), func(s season.Session) bool { return s.Kind != season.Sprint })
+		must.Equal(t, fmt.Sprintf("kind %d: the sprint", kind), want, got)
+	}
 }

@@ -46,11 +46,9 @@ func Toggle(kind Kind, permission string) {
 
 // Breaches returns the broken invariants of a round of a season with its sheets. before is the round in use.
 func Breaches(f *season.Facts, s *season.Season, i int, before *season.Round, sheets []season.Sheet) (sentences, waits []string) {
-	r := &s.Rounds[i]
-	w := weekend{year: s.Year, round: *r, before: before, rounds: s.Rounds, earlier: s.Rounds, circuits: f.Circuits, sheets: sheets, began: true, numbers: regularNumbers(f.Seasons, s.Year)}
-	if last, ok := f.Season(s.Year - 1); ok {
-		w.last = &last.Rounds[len(last.Rounds)-1]
-	}
+	j := judgement{assembly: &assembly{Input: &Input{}, out: Output{Facts: *f}}, document: &Document{Facts: *f, Sheets: sheets}, season: s, ours: before, theirs: &s.Rounds[i]}
+	w := j.weekend()
+	w.round, w.began = s.Rounds[i], true
 	held, waits := w.breaches()
 	for b, refusals := range held {
 		for _, refusal := range refusals {

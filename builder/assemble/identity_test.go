@@ -108,6 +108,12 @@ func TestIdentity(t *testing.T) {
 			called(f, r, d, known, other, "practice")
 			named(f, other, func(d *season.Driver) { d.Name = "BORTOLETO" })
 		}},
+		{"number and team, in the first practice", func(f *season.Facts, r *season.Round, d *assemble.Document) {
+			second := r.Practice[1]
+			called(f, r, d, known, other, "practice")
+			r.Practice[1] = second
+			d.Sheets = append(d.Sheets, season.Sheet{Year: 2025, GrandPrix: "italy", Section: practice, Rows: []season.SheetRow{{Driver: other, Team: "kick-sauber", Number: 5}}})
+		}},
 		{"birth date, in pit stops", func(f *season.Facts, r *season.Round, d *assemble.Document) {
 			called(f, r, d, known, other, "pit stops")
 			d.Born[other] = d.Born[known]
@@ -115,6 +121,11 @@ func TestIdentity(t *testing.T) {
 		{"code, in the standings", func(f *season.Facts, r *season.Round, d *assemble.Document) {
 			called(f, r, d, known, other, "standings")
 			named(f, other, func(d *season.Driver) { d.Abbreviation = "BOR" })
+		}},
+		{"code, but another birth date", func(f *season.Facts, r *season.Round, d *assemble.Document) {
+			called(f, r, d, known, other, "standings")
+			named(f, other, func(d *season.Driver) { d.Abbreviation = "BOR" })
+			d.Born[other] = "2005-10-14"
 		}},
 		{"in qualifying alone", func(f *season.Facts, r *season.Round, d *assemble.Document) {
 			called(f, r, d, known, other, "qualifying")
@@ -242,7 +253,7 @@ func TestIdentityMerged(t *testing.T) {
 		Current: ours, Documents: []assemble.Document{d}, Decided: undecided, Now: time.Date(2025, 9, 9, 0, 0, 0, 0, time.UTC),
 		Named: []assemble.Alias{{Kind: assemble.EngineAlias, From: "ferrari-power", To: "ferrari"}},
 	}))(t)
-	must.Equal(t, "held with the alias of an engine", 0, len(aliased.Held))
+	must.Equal(t, "held with the alias of an engine, and aliases of teams", 0, len(aliased.Held)+len(aliased.Facts.Aliases))
 	// A team with two names that is merged after the archive had both.
 	_, d = weekendOf(t, nil)
 	r := &d.Facts.Seasons[1].Rounds[15]

@@ -195,6 +195,15 @@ func knockedOut(w *small, segments int) {
 	w.round.SprintResults[0].Time = 18 * 70 * time.Second
 }
 
+// pointless leaves the last two drivers without points and places. In the standings, the one with the better grid place is behind.
+func pointless(w *small) {
+	for i := range 2 {
+		w.round.Results[4+i] = season.Result{Driver: w.round.Results[4+i].Driver, Team: "blu", Engine: "v6", Outcome: season.DidNotFinish, Grid: 5 + i, Laps: 45}
+		w.round.DriverStandings[4+i] = season.DriverStanding{Driver: w.round.Results[5-i].Driver, Position: 5 + i}
+	}
+	w.round.DriverStandings[4].Driver, w.round.DriverStandings[5].Driver = "fay", "eve"
+}
+
 // guest adds a car to practice.
 func guest(w *small, team season.TeamID, car int) {
 	w.sheets[practice].Rows = append(w.sheets[practice].Rows, season.SheetRow{Driver: "jim", Team: team, Engine: "v6", Number: car, Place: "7"})
@@ -214,16 +223,17 @@ func TestInvariants(t *testing.T) {
 		{"laps", func(w *small) { w.round.SprintResults[2].Laps = 19 }},
 		{"revised", func(w *small) { w.round.Results[5] = fay(season.DidNotFinish, 44) }},
 		{"gaps", func(w *small) { w.round.Results[5].Laps = 52 }},
+		{"distance", func(w *small) { w.round.Results[5].Laps = 0 }}, // and a gap
 		{"columns", func(w *small) { w.sheets[season.ResultSection].Rows[2].Time++ }},
 		{"columns", func(w *small) { w.sheets[season.ResultSection].Rows[5].Gap = "+2 laps" }},
 		{"order", func(w *small) { w.sheets[season.ResultSection].Rows[2].Place = "4" }},
 		{"order", func(w *small) { w.sheets[season.GridSection].Rows[2].Place = "1" }},
-		{"segments", func(w *small) { w.round.Qualifying[2].Segments[0] = 0 }},
+		{"segments", func(w *small) { w.round.Qualifying[2].Segments[0], w.round.Qualifying[2].Segments[1] = 0, 0 }},
 		{"retirement", func(w *small) { w.round.Results[4].Reason = "Engine" }},
 		{"retirement", func(w *small) { w.sheets[season.Section(season.Sprint)].Rows[0].NoLaps = true }},
 		{"grid", func(w *small) { w.round.Results[1].Grid = 4 }},
 		{"grid", func(w *small) { w.round.SprintGrid = w.round.SprintGrid[:5] }},
-		{"pit_lane", func(w *small) { w.round.Results[2].Grid = 0 }},
+		{"pit_lane", func(w *small) { w.round.Results[0].Grid = 0 }},
 		{"pit_lane", func(w *small) { w.round.SprintGrid[2].Position = 0 }},
 		{"unknown", func(w *small) {
 			w.sheets[season.ResultSection].Unknown = []string{`result.yml, row 1: time "soon" is no time`}
@@ -241,11 +251,8 @@ func TestInvariants(t *testing.T) {
 		{"standings", func(w *small) { w.round.DriverStandings[5].Driver = "gus" }},
 		{"standings", func(w *small) { w.round.TeamStandings[1].Points = 60 }},
 		{"countback", func(w *small) {
-			for i := range 2 { // of the last two, neither has points or a place
-				w.round.Results[4+i] = season.Result{Driver: w.round.Results[4+i].Driver, Team: "blu", Engine: "v6", Outcome: season.DidNotFinish, Grid: 5 + i, Laps: 45}
-				w.round.DriverStandings[4+i] = season.DriverStanding{Driver: w.round.DriverStandings[5-i].Driver, Position: 5 + i}
-			}
-			w.round.DriverStandings[4].Driver, w.round.DriverStandings[5].Driver = "fay", "eve"
+			pointless(w)
+			w.facts.Seasons[1].Rounds[0].Results = []season.Result{{Driver: "eve", Team: "blu", Engine: "v6", Outcome: season.DidNotFinish}} // no place counts
 		}},
 		{"timetable", func(w *small) { w.round.Sessions[1].Start = w.round.Sessions[1].Start.Add(-4 * time.Hour) }},
 		{"course", func(w *small) { w.round.Sprint = false }},
@@ -303,6 +310,7 @@ func TestInvariants(t *testing.T) {
 		}},
 		{"", func(w *small) { w.round.Qualifying[5].Position, w.round.Qualifying[5].Segments[0] = 0, 0 }},
 		{"segments", func(w *small) { w.round.Qualifying[4].Segments = [3]time.Duration{} }},
+		{"", func(w *small) { clear(w.round.Qualifying[3].Segments[1:]) }}, // the last two, of one team, may stand behind slower ones
 		{"retirement", func(w *small) {
 			w.round.Results[5] = fay(season.DidNotFinish, 45)
 			w.round.Results[5].Reason = "Lap 3"
@@ -326,6 +334,7 @@ func TestInvariants(t *testing.T) {
 			w.round.Results[2], w.round.Results[5] = w.round.Results[5], w.round.Results[2]
 		}},
 		{"grid", func(w *small) { w.round.Results = w.round.Results[:5] }},
+		{"grid", func(w *small) { w.round.Grid, w.round.Results[5] = w.round.Grid[:5], fay(season.DidNotStart, 0) }}, // with a grid place in the file
 		{"", func(w *small) {
 			for i := range w.round.Results {
 				w.round.Results[i].Grid = 0
@@ -398,16 +407,19 @@ func TestInvariants(t *testing.T) {
 		}},
 		{"standings", func(w *small) {
 			w.facts.Seasons[1].Rounds[0].DriverStandings = []season.DriverStanding{{Driver: "ann", Position: 1, Points: 25}, {Driver: "gus", Position: 2}}
+			w.facts.Seasons[1].Rounds = append(w.facts.Seasons[1].Rounds, season.Round{GrandPrix: "spain", Date: w.round.Date.AddDate(0, 0, -7)})
 		}},
 		{"", func(w *small) { // of the last two the first started from the pit lane
-			for i := range 2 {
-				w.round.Results[4+i] = season.Result{Driver: w.round.Results[4+i].Driver, Team: "blu", Engine: "v6", Outcome: season.DidNotFinish, Grid: 6 * i, Laps: 45}
-				w.round.DriverStandings[4+i] = season.DriverStanding{Driver: w.round.DriverStandings[5-i].Driver, Position: 5 + i}
-			}
-			w.round.Grid[4].Position, w.round.DriverStandings[4].Driver, w.round.DriverStandings[5].Driver = 0, "fay", "eve"
+			pointless(w)
+			w.round.Grid[4].Position, w.round.Results[4].Grid = 0, 0
 		}},
-		{"", func(w *small) { w.round.Start = time.Time{} }},
+		{"", func(w *small) { // or both did
+			pointless(w)
+			w.round.Grid[4].Position, w.round.Results[4].Grid, w.round.Grid[5].Position, w.round.Results[5].Grid = 0, 0, 0, 0
+		}},
+		{"", func(w *small) { w.round.Start, w.round.Sessions = time.Time{}, nil }},
 		{"timetable", func(w *small) { w.round.Sessions = w.round.Sessions[1:] }},
+		{"", func(w *small) { w.round.Sessions[0].Start = time.Time{} }}, // it was without one before
 		{"", func(w *small) {
 			w.before.Sessions = slices.Clone(w.round.Sessions)
 			w.before.Sessions[0].Cancelled, w.round.Sessions = true, w.round.Sessions[1:]
@@ -488,7 +500,7 @@ func TestInvariants(t *testing.T) {
 		allowed, refused int // the last value on each side
 		set              func(w *small, n int)
 	}{
-		{"lap_times", 249, 250, func(w *small, n int) { w.round.Practice[0][5].Time = time.Duration(n) * time.Second }}, // the median is 83 seconds
+		{"lap_times", 252, 253, func(w *small, n int) { w.round.Practice[0][3].Time = time.Duration(n) * time.Second }}, // the median is 84 seconds
 		{"lap_times", 66400, 66399, func(w *small, n int) { w.round.Practice[0][0].Time = time.Duration(n) * time.Millisecond }},
 		{"lap_times", 2, 3, func(w *small, n int) {
 			w.round.Practice[0] = w.round.Practice[0][:n]
@@ -547,7 +559,9 @@ func TestInvariants(t *testing.T) {
 		{"course", 66, 67, func(w *small, n int) {
 			w.round.CourseKm, w.round.ScheduledLaps, w.before.CourseKm, w.before.ScheduledLaps = 5, n, 5, n
 		}},
-		{"course", 5908, 5909, func(w *small, n int) { w.round.CourseKm, w.round.ScheduledLaps = float64(n)/1000, 52 }}, // a fiftieth longer
+		{"course", 6375, 6376, func(w *small, n int) {
+			w.before.CourseKm, w.round.CourseKm, w.round.ScheduledLaps = 6.25, float64(n)/1000, 48
+		}}, // a fiftieth longer
 	} {
 		weekends = append(weekends, weekend{limit.gate, func(w *small) { limit.set(w, limit.refused) }})
 		w := newSmall()

@@ -170,11 +170,13 @@ func (s *situation) texts(t *testing.T, kind string) (all []string) {
 		return []string{err.Error()}
 	}
 	for _, p := range slices.Concat(out.Applied, out.Held, out.Disputed, out.Unlicensed) {
+		must.Hold(t, (p.Block == assemble.Start && !p.New) == !p.Was.IsZero(), "%s: the former start of %+v", s.title, p)
+		must.Hold(t, !p.Accepted || len(p.Refused) == 0, "%s: accepted and refused: %+v", s.title, p)
 		for _, r := range p.Refused {
 			all = append(all, string(r.Gate)+": "+r.Reason)
 		}
 		if p.Accepted {
-			all = append(all, "accepted: "+order.Or(string(p.GrandPrix), string(p.Driver))+" "+string(p.Block))
+			all = append(all, "accepted: "+p.Round()+" "+string(p.Block))
 		}
 		for _, l := range p.Lines {
 			if l.Was != "" && l.Is != "" {
@@ -298,6 +300,7 @@ func (s *situation) build(t *testing.T, kind string) *world {
 		Decided: func(_ int, gp season.GrandPrixID) assemble.Decided { return w.ledger[gp] },
 		Since:   2025, // TestInvariants has weekends with all their tables
 	}
+	w.in.Current.Headshots = season.Headshots{Template: "https://portraits/{driver}", Drivers: []season.DriverID{"cid"}}
 	document := func(source, kind string) *assemble.Document {
 		for i := range w.in.Documents {
 			if w.in.Documents[i].Source == source {
@@ -486,9 +489,10 @@ func edit(t *testing.T, f *season.Facts, word []string) {
 	case "circuit":
 		f.Circuits[season.CircuitID(word[1])] = season.Circuit{ID: season.CircuitID(word[1]), Name: word[2]}
 	case "former":
-		old := planned(grandPrix[0], 0)
-		old.Date, old.Start, old.Entries = old.Date.AddDate(-4, 0, 0), old.Start.AddDate(-4, 0, 0), []season.Entry{{Driver: season.DriverID(word[1]), Team: "rosso", Number: 9}}
-		f.Seasons = append(f.Seasons, season.Season{Year: 2020, Rounds: []season.Round{old}})
+		old, year := planned(grandPrix[0], 0), number(t, word[1])
+		old.Date, old.Start = old.Date.AddDate(year-2024, 0, 0), old.Start.AddDate(year-2024, 0, 0)
+		set(t, &old, "entries="+word[2])
+		f.Seasons = append(f.Seasons, season.Season{Year: year, Rounds: []season.Round{old}})
 	case "code":
 		d := f.Drivers[season.DriverID(word[1])]
 		d.Abbreviation = word[2]
@@ -517,6 +521,8 @@ func set(t *testing.T, r *season.Round, field string) {
 		r.Number = number(t, value)
 	case "circuit":
 		r.Circuit = season.CircuitID(value)
+	case "street":
+		r.Street = value == "yes"
 	case "has-sprint":
 		r.Sprint = value == "yes"
 	case "start":
@@ -696,6 +702,8 @@ func (w *world) check(t *testing.T, f *season.Facts, text string) string {
 		got = f.Engines[season.EngineID(word[1])].Name
 	case "circuit":
 		got = f.Circuits[season.CircuitID(word[1])].Name
+	case "portraits":
+		got = fmt.Sprint(f.Headshots.Drivers)
 	case "colour":
 		got = f.Seasons[0].Colours[season.TeamID(word[1])]
 	default:
