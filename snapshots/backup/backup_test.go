@@ -76,7 +76,7 @@ func TestOrderOfWrites(t *testing.T) {
 	info, err := backup.Make(t.Context(), store, place, at, nil)
 	must.Require(t, err == nil && info.Version == 1, "%+v, %v", info, err)
 	must.Equal(t, "faults", []string{"read audit/1: read: " + blob.ErrTooLarge.Error()}, info.Faults)
-	must.Show(t, "the description", string(must.Get(place.Get(t.Context(), "backup.json", blob.MaxDocument))(t).Data), "{\n  \"at\"")
+	must.Show(t, "the description", string(must.Get(place.Get(t.Context(), "backup.json", blob.MaxDocument))(t).Data), "\n  \"at\"", "\n}")
 	must.Fail(t, "in a year without JSON", must.Err(backup.Make(t.Context(), store, memblob.New(), time.Date(10_000, 1, 1, 0, 0, 0, 0, time.UTC), nil)))
 	written = slices.Compact(written) // a Swap follows the Create that found an object
 	must.Equal(t, "the last writes", []string{"keys/keys.json", "settings.json", snapshots.PointerKey, "backup.json"}, written[max(0, len(written)-4):])

@@ -95,6 +95,14 @@ func TestCreateWaitsForTheDisk(t *testing.T) {
 	}
 }
 
+// TestCreateAfterAnother shows that an object is not replaced that another writer makes while Create waits for the disk.
+func TestCreateAfterAnother(t *testing.T) {
+	root := t.TempDir()
+	s := open(t, root)
+	s.SetDisk(func(*os.File) error { return os.WriteFile(filepath.Join(root, "a"), nil, 0o600) }, nil)
+	must.Fail(t, "the second", must.Err(s.Create(t.Context(), "a", []byte("x"))), blob.ErrConflict)
+}
+
 // TestRepeatWaitsForTheDisk repeats a write whose object is visible but not confirmed by the disk. Each repetition fails
 // until the disk confirms the object, and then writes nothing.
 func TestRepeatWaitsForTheDisk(t *testing.T) {

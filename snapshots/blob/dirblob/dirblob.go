@@ -129,12 +129,9 @@ func (s *Store) Get(ctx context.Context, key string, limit int64) (o blob.Object
 	return o, err
 }
 
-// orGone returns err, or, for an object that is not found, an error if the whole store is gone: its
-// directory is missing, or is empty although it was not before, as after an unmount.
+// orGone returns err, or an error if the whole store is gone: its directory is missing, or is empty although it was not
+// before, as after an unmount.
 func (s *Store) orGone(err error) error {
-	if !errors.Is(err, blob.ErrNotFound) {
-		return err
-	}
 	root, openErr := os.Open(s.root)
 	if openErr != nil {
 		return fmt.Errorf("the directory of the store cannot be read: %w: is the disk mounted?", openErr)
@@ -294,35 +291,29 @@ func (s *Store) lock(ctx context.Context) (unlock func(), err error) {
 	case <-ctx.Done():
 		return nil, fmt.Errorf("wait for %s, which this process holds: %w", name, context.Cause(ctx))
 	}
+	var f *os.File
 	defer func() {
 		if err != nil {
+			_ = f.Close() // if it was opened
 			<-s.writing
 		}
 	}()
-	f, err := os.OpenFile(name, os.O_CREATE|os.O_RDWR, 0o600)
-	if err != nil {
-		return nil, err
-	}
-	if err := s.give(name); err != nil {
-		_ = f.Close()
+	f, err = os.OpenFile(name, os.O_CREATE|os.O_RDWR, 0o600)
+	if err = errors.Join(err, s.give(name)); err != nil {
 		return nil, err
 	}
 	backoff := retry.Rule{First: time.Millisecond, Longest: 50 * time.Millisecond}
 	for failures := 1; ; failures++ {
 		err = syscall.Flock(int(f.Fd()), syscall.LOCK_EX|syscall.LOCK_NB)
-		if !errors.Is(err, syscall.EWOULDBLOCK) && !errors.Is(err, syscall.EINTR) {
-			break
-		}
-		if !backoff.Wait(ctx, failures) {
-			_ = f.Close()
+		switch {
+		case err == nil:
+			return func() { _ = f.Close(); <-s.writing }, nil
+		case !errors.Is(err, syscall.EWOULDBLOCK) && !errors.Is(err, syscall.EINTR):
+			return nil, fmt.Errorf("lock %s: %w", name, err)
+		case !backoff.Wait(ctx, failures):
 			return nil, fmt.Errorf("wait for %s, which another process holds: %w", name, context.Cause(ctx))
 		}
 	}
-	if err != nil {
-		_ = f.Close()
-		return nil, fmt.Errorf("lock %s: %w", name, err)
-	}
-	return func() { _ = f.Close(); <-s.writing }, nil
 }
 
 // makeFolder makes folder and its missing parents, and waits until the new names are on

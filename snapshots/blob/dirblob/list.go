@@ -60,9 +60,7 @@ func (s *Store) list(ctx context.Context, prefix string) (found []blob.Info, err
 		return err
 	})
 	if err == nil && len(found) == 0 {
-		if gone := s.orGone(blob.ErrNotFound); !errors.Is(gone, blob.ErrNotFound) {
-			return nil, gone
-		}
+		err = s.orGone(nil)
 	}
 	slices.SortFunc(found, func(a, b blob.Info) int { return strings.Compare(a.Key, b.Key) })
 	return found, err

@@ -2,6 +2,7 @@ package dirblob_test
 
 import (
 	"context"
+	"errors"
 	"os"
 	"path/filepath"
 	"strings"
@@ -31,6 +32,9 @@ func TestNames(t *testing.T) {
 	for _, err := range must.Get(dirblob.Open(root))(t).List(ended, "") {
 		must.Fail(t, "a listing that is told to end", err, context.Canceled)
 	}
+	t.Chdir(root)
+	must.Do(t, os.RemoveAll(root))
+	must.Equal(t, "a store below a folder that is gone", "dir:store", dirblob.OpenUnmounted("store").String())
 }
 
 // TestOwner writes as root to a store of another user: every file and folder must belong to that user, also in a store that
@@ -40,7 +44,7 @@ func TestOwner(t *testing.T) {
 		t.Skip("only root can write to the store of another user")
 	}
 	home := t.TempDir()
-	must.Do(t, os.Chown(home, nobody, nobody))
+	must.Do(t, os.Chown(home, nobody, nobody-1))
 	root := filepath.Join(home, "new/store")
 	store := must.Get(dirblob.Open(root))(t)
 	tag, err := store.Create(t.Context(), "a/b/c", []byte("one"))
@@ -49,12 +53,12 @@ func TestOwner(t *testing.T) {
 	}
 	must.Do(t, err)
 	owner := dirblob.OwnerOf(filepath.Join(root, "a/b/c"))
-	must.Hold(t, owner != nil && owner.UID == nobody && owner.GID == nobody,
+	must.Hold(t, owner != nil && owner.UID == nobody && owner.GID == nobody-1,
 		"a new object belongs to %v, want the user of the store", owner)
 	count, first, err := dirblob.Foreign(t.Context(), root)
 	must.Hold(t, err == nil && count == 0, "got %d files of other users, such as %s, %v; want none", count, first, err)
-	must.Do(t, os.Chown(filepath.Join(root, "a/b"), 0, 0))
+	must.Do(t, errors.Join(os.Chown(filepath.Join(root, "a/b"), 0, 0), os.Chown(filepath.Join(root, "a/b/c"), 0, 0)))
 	count, first, err = dirblob.Foreign(t.Context(), root)
-	must.Hold(t, err == nil && count == 1 && first == filepath.Join(root, "a/b"),
-		"got %d files of other users, first %s, %v; want the folder a/b", count, first, err)
+	must.Hold(t, err == nil && count == 2 && first == filepath.Join(root, "a/b"),
+		"got %d files of other users, first %s, %v; want the folder a/b and its file", count, first, err)
 }

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"os"
+	"os/signal"
 	"path/filepath"
 	"strings"
 	"syscall"
@@ -48,6 +49,20 @@ func TestReadOnly(t *testing.T) {
 	must.Do(t, os.Symlink("/proc/self/mem", filepath.Join(root, "broken")))
 	must.Fail(t, "a file that cannot be read", must.Err(writer.Swap(t.Context(), "broken", "tag", nil)), syscall.EIO)
 	must.Do(t, os.Remove(filepath.Join(root, "broken")))
+	must.Fail(t, "read below an object", must.Err(writer.Get(t.Context(), "a/b", 1)), syscall.ENOTDIR)
+	must.Fail(t, "write below an object", must.Err(writer.Create(t.Context(), "a/b", nil)), syscall.ENOTDIR)
+	must.Do(t, os.Symlink("/proc", filepath.Join(root, "proc")))
+	err := must.Err(writer.Create(t.Context(), "proc/none/a", nil))
+	must.Hold(t, errors.Is(err, os.ErrNotExist) && !errors.Is(err, blob.ErrUnknown), "where no folder can be made: got %v, want no doubt", err)
+	must.Do(t, errors.Join(os.Remove(filepath.Join(root, "proc")), os.Remove(filepath.Join(root, "@lock")), os.Mkdir(filepath.Join(root, "@lock"), 0o700)))
+	for range 2 {
+		must.Fail(t, "a folder in the place of the lock", writer.Delete(t.Context(), "a"), syscall.EISDIR)
+	}
+	must.Do(t, errors.Join(os.Remove(filepath.Join(root, "@lock")), os.Rename(filepath.Join(root, "@new"), filepath.Join(root, "@old"))))
+	must.Fail(t, "no folder for new files", must.Err(writer.Create(t.Context(), "b", nil)), os.ErrNotExist)
+	must.Do(t, os.Rename(filepath.Join(root, "@old"), filepath.Join(root, "@new")))
+	proc := must.Get(os.Open("/proc/self/stat"))(t)
+	must.Fail(t, "a file system whose sync may leave something behind", errors.Join(dirblob.SyncAll(proc), proc.Close()), errors.ErrUnsupported)
 	abandoned := filepath.Join(root, "@new", "object-1")
 	must.Do(t, os.WriteFile(abandoned, nil, 0o600))
 	must.Do(t, os.Chtimes(abandoned, time.Time{}, time.Now().Add(-48*time.Hour)))
@@ -81,6 +96,23 @@ func TestWriteFile(t *testing.T) {
 		must.Equal(t, "files", 1, len(must.Get(os.ReadDir(filepath.Dir(file)))(t)))
 	}
 	must.Fail(t, "below a file", dirblob.WriteFile(filepath.Join(file, "x"), nil, 0o600, os.Link), syscall.ENOTDIR)
+}
+
+// TestFullDisk: a file that has no room is not written at all.
+func TestFullDisk(t *testing.T) {
+	root := t.TempDir()
+	s := open(t, root)
+	var room syscall.Rlimit
+	must.Do(t, syscall.Getrlimit(syscall.RLIMIT_FSIZE, &room))
+	signal.Ignore(syscall.SIGXFSZ)
+	defer signal.Reset(syscall.SIGXFSZ)
+	must.Do(t, syscall.Setrlimit(syscall.RLIMIT_FSIZE, &syscall.Rlimit{Cur: 3, Max: room.Max}))
+	_, createErr := s.Create(t.Context(), "a", []byte("long"))
+	fileErr := dirblob.WriteFile(filepath.Join(root, "b"), []byte("long"), 0o600, os.Link)
+	must.Do(t, syscall.Setrlimit(syscall.RLIMIT_FSIZE, &room))
+	must.Fail(t, "an object", createErr, syscall.EFBIG)
+	must.Fail(t, "a file", fileErr, syscall.EFBIG)
+	must.Equal(t, "names at the root", 1, len(must.Get(os.ReadDir(root))(t)))
 }
 
 // A store without its disk does not answer; it must not look empty.
@@ -210,6 +242,16 @@ func TestLockHeldByAnother(t *testing.T) {
 				}
 				cancel()
 			}
+			s.SetPatience(time.Hour)
+			ctx, cancel := context.WithCancelCause(t.Context())
+			done := make(chan error)
+			go func() { done <- s.Delete(ctx, "a") }()
+			must.Until(t, "a writer waits", s.Writing)
+			ended, end := context.WithTimeoutCause(t.Context(), time.Millisecond, stopped)
+			golden.Sentence(t, name+": beside another writer", s.Delete(ended, "a"), root, "ROOT")
+			end()
+			cancel(stopped)
+			<-done
 			left, err := os.ReadDir(filepath.Join(root, "@new"))
 			must.Hold(t, err == nil && len(left) == 0, "files left over: %v, %v", left, err)
 			must.Do(t, lock.Close())
