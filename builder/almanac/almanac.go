@@ -156,10 +156,11 @@ func Rounds(v *season.View, s *ledger.Fold, from int) []*Round {
 
 func join(v *season.View, s *ledger.Fold, facts *season.Season) []*Round {
 	rounds := make([]*Round, len(facts.Rounds))
-	codes := sync.OnceValue(func() map[season.DriverID]string { return v.Codes(facts.Year, spokenOf(rounds...)...) })
+	spoken := sync.OnceValue(func() []season.DriverID { return spokenOf(rounds...) })
+	codes := sync.OnceValue(func() map[season.DriverID]string { return v.Codes(facts.Year, spoken()...) })
 	for i := range rounds {
 		r := locate(v, s, facts.Year, &facts.Rounds[i])
-		rounds[i], r.codes = r, codes
+		rounds[i], r.spoken, r.codes = r, spoken, codes
 		r.Circuit = v.Circuits[r.Facts.Circuit]
 		r.Provisional = r.Facts.Provisional() && r.Record.Override.Start.IsZero()
 		r.Pick, r.LivePick = r.Record.Pick, r.Record.LivePick(ScoredCheckpoint)
@@ -197,18 +198,18 @@ func spokenOf(rounds ...*Round) []season.DriverID {
 				}
 			}
 		}
-		rows := slices.Concat(r.Valid(), r.Sprint())
-		for _, v := range r.Record.Revisions {
+		var rows []ledger.Row
+		for _, v := range r.Record.Revisions { // a later one leaves the codes of an earlier one
 			rows = slices.Concat(rows, v.Rows, v.Sprint)
 		}
-		for _, row := range rows {
+		for _, row := range slices.Concat(rows, r.Valid(), r.Sprint()) {
 			drivers = append(drivers, row.Driver)
-		}
-		for _, w := range r.Record.Withdrawals { // possibly of a voided pick
-			drivers = append(drivers, w.Driver)
 		}
 		for _, p := range r.Record.Voided {
 			drivers = append(drivers, p.P1, p.P2, p.P3)
+		}
+		for _, w := range r.Record.Withdrawals { // possibly of a voided pick, whose first three keep their codes
+			drivers = append(drivers, w.Driver)
 		}
 	}
 	return drivers

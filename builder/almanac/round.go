@@ -55,9 +55,10 @@ type Round struct {
 	LivePick    *ledger.FrozenPick     // the one that is scored
 	Result      *ledger.Classification // verified, nil before
 
-	view  *season.View
-	state *ledger.Fold
-	codes func() map[season.DriverID]string
+	view   *season.View
+	state  *ledger.Fold
+	spoken func() []season.DriverID // of its season, see spokenOf
+	codes  func() map[season.DriverID]string
 }
 
 func (r *Round) stateAt(now time.Time) State {
@@ -252,7 +253,7 @@ func (r *Round) Lasting(driver season.DriverID) string { return string(r.state.L
 func (r *Round) ForecastCodes() map[season.DriverID]string {
 	codes, drivers := r.codes(), r.foreseen()
 	if slices.ContainsFunc(drivers, func(id season.DriverID) bool { return codes[id] == "" }) {
-		return r.view.Codes(r.Year, append(slices.Sorted(maps.Keys(codes)), drivers...)...)
+		return r.view.Codes(r.Year, slices.Concat(r.spoken(), drivers)...)
 	}
 	return codes
 }

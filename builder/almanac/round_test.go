@@ -1,6 +1,7 @@
 package almanac_test
 
 import (
+	"maps"
 	"slices"
 	"strings"
 	"testing"
@@ -155,6 +156,24 @@ func TestSpokenDriversHaveCodes(t *testing.T) {
 			return []ledger.Event{ledger.Freeze(s.Key, pick(p3), startOf(1), true)}
 		})
 	}
+	chances := func(drivers ...season.DriverID) (all []ledger.Chance) {
+		for i, d := range drivers {
+			all = append(all, ledger.Chance{Driver: d, Win: max(0, 1-i) * ledger.Certain, Podium: min(1, max(0, 3-i)) * ledger.Certain})
+		}
+		return all
+	}
+	foresee := func(w *world) {
+		w.on(preseason, 1, func(s ledger.RoundRecord) []ledger.Event {
+			return []ledger.Event{{Type: ledger.ForecastNoted, Session: s.Key, Step: ledger.StepForm, Model: "m", Chances: chances("fay", "gil", "hal")}}
+		})
+	}
+	freezeAll := func(w *world, drivers ...season.DriverID) {
+		w.on(startOf(1).Add(-2*time.Hour), 1, func(s ledger.RoundRecord) []ledger.Event {
+			e := ledger.Freeze(s.Key, pick(drivers[2]), startOf(1), true)
+			e.Pick.WinProbability, e.Chances = 1, chances(drivers...)
+			return []ledger.Event{e}
+		})
+	}
 	rows := func(o order) []ledger.Row {
 		rows := almanac.Rows(o.results())
 		rows[len(rows)-1].Team = "beta"
@@ -170,7 +189,14 @@ func TestSpokenDriversHaveCodes(t *testing.T) {
 		})
 	}
 	for name, speak := range map[string]func(w *world){
-		"pick": func(w *world) { freeze(w, "eve") },
+		"pick":              func(w *world) { freeze(w, "eve") },
+		"chances of a pick": func(w *world) { freezeAll(w, "one-eve", "two-eve", "ann", "eve") },
+		"voided pick with a withdrawal": func(w *world) {
+			freezeAll(w, "one-eve", "two-eve", "ann", "eve")
+			w.on(startOf(1).Add(-time.Hour), 1, func(s ledger.RoundRecord) []ledger.Event {
+				return append([]ledger.Event{{Type: ledger.DriverWithdrawn, Session: s.Key, Driver: "eve", Start: startOf(1)}}, s.Cancel("flood")...)
+			})
+		},
 		"voided pick": func(w *world) {
 			freeze(w, "eve")
 			w.on(startOf(1).Add(-time.Hour), 1, func(s ledger.RoundRecord) []ledger.Event { return s.Cancel("flood") })
@@ -183,17 +209,21 @@ func TestSpokenDriversHaveCodes(t *testing.T) {
 		"result": func(w *world) { verify(w, 0, "eve", nil) },
 		"result before": func(w *world) {
 			verify(w, 0, "eve", nil)
-			verify(w, time.Hour, "dan", nil)
+			verify(w, time.Hour, "two-eve", nil)
 		},
 		"sprint": func(w *world) { verify(w, 0, "dan", order{"ann", "eve"}) },
 	} {
 		w := newWorld(t, preseason, nil, nil)
+		foresee(w)
 		speak(w)
 		y := w.Almanac(startOf(2).Add(-48 * time.Hour)).Years[0]
 		codes := y.Codes() // the first in a pick has the code of all three
-		if codes["eve"] == "" || strings.Contains(name, "pick") && (codes["one-eve"] != "EVE" || codes["two-eve"] == "" || codes["two-eve"] >= codes["eve"]) {
+		if codes["eve"] == "" || strings.Contains(name, "result") && codes["eve"] != "EVE" || strings.Contains(name, "pick") && (codes["one-eve"] != "EVE" || codes["two-eve"] == "" || codes["two-eve"] >= codes["eve"]) {
 			t.Errorf("%s: the codes are %v", name, codes)
 		}
+		foreseen := maps.Clone(codes)
+		maps.Copy(foreseen, map[season.DriverID]string{"fay": "FAY", "gil": "GIL", "hal": "HAL"})
+		must.Equal(t, name+": the codes in forecasts", foreseen, y.Rounds[0].ForecastCodes())
 		silent := newWorld(t, preseason, nil, nil).Almanac(startOf(2).Add(-48 * time.Hour)).Years[0]
 		must.Equal(t, name+": a season without the driver", "", silent.Codes()["eve"])
 	}
