@@ -23,10 +23,16 @@ type ChampionshipDecision struct {
 	Round *Round // of Session; nil if the archive no longer has it: then the decision counts from the first round on
 }
 
-// counts reports whether the decision counts in the table after a round.
-func (d *ChampionshipDecision) counts(after *Round) bool {
-	return d.Round == nil || !d.Round.Start.After(after.Start)
+// begins returns the start of the first round that the decision counts in; zero without a Round.
+func (d *ChampionshipDecision) begins() time.Time {
+	if d.Round == nil {
+		return time.Time{}
+	}
+	return d.Round.Start
 }
+
+// counts reports whether the decision counts in the table after a round.
+func (d *ChampionshipDecision) counts(after *Round) bool { return !d.begins().After(after.Start) }
 
 // Is reports whether the decision is about a competitor. A decision without an engine is about each engine of a team.
 func (d *ChampionshipDecision) Is(constructors bool, competitor string, engine season.EngineID) bool {
@@ -154,7 +160,7 @@ func departures(rounds []*Round, constructors bool, known []ChampionshipDecision
 // decisions.
 func (d *ChampionshipDecision) endedWith(rounds []*Round, known []ChampionshipDecision, engine season.EngineID) (points float64) {
 	for i := range known {
-		if o := &known[i]; o.Is(true, d.Competitor, engine) && (o.Round == nil || !d.counts(o.Round)) {
+		if o := &known[i]; o.Is(true, d.Competitor, engine) && o.begins().Before(d.begins()) {
 			points += o.Points
 		}
 	}

@@ -54,7 +54,7 @@ func TestDecisionsCountInTheTables(t *testing.T) {
 	for name, tt := range map[string]struct {
 		from         int
 		decisions    []ledger.Championship
-		early        *ledger.Championship // entered last, from the first round on
+		early        *ledger.Championship // entered last, from the round before on
 		restored     bool                 // the first of them
 		constructors bool
 		want         []string
@@ -115,6 +115,16 @@ func TestDecisionsCountInTheTables(t *testing.T) {
 			early:        &ledger.Championship{Constructors: true, Competitor: "alpha", Points: -4},
 			constructors: true, want: []string{"1 alpha 36, 2 beta 30", "1 beta 70, 2 alpha 30, 0 alpha 36", "1 beta 100, 2 alpha 70, 0 alpha 36"},
 		},
+		"points taken twice, the first entered later": {
+			from: 2, decisions: []ledger.Championship{{Constructors: true, Competitor: "alpha", Points: -4}},
+			early:        &ledger.Championship{Constructors: true, Competitor: "alpha", Points: -2},
+			constructors: true, want: []string{"1 alpha 38, 2 beta 30", "1 beta 70, 2 alpha 64", "1 alpha 104, 2 beta 100"},
+		},
+		"two entries that end, the first entered later": {
+			from: 3, decisions: []ledger.Championship{{Constructors: true, Competitor: "alpha", NewEntry: true}},
+			early:        &ledger.Championship{Constructors: true, Competitor: "alpha", NewEntry: true},
+			constructors: true, want: []string{"1 alpha 40, 2 beta 30", "1 beta 70, 2 alpha 30, 0 alpha 40", "1 beta 100, 2 alpha 40, 0 alpha 40, 0 alpha 30"},
+		},
 		"points for a competitor without results": {
 			from: 2, decisions: []ledger.Championship{{Competitor: "eve", Points: 30}},
 			want: []string{"1 ann 25, 2 cay 18, 3 bob 15, 4 dan 12", "1 ann 43, 2 cay 43, 3 eve 30, 4 bob 27, 5 dan 27", "1 ann 68, 2 cay 61, 3 bob 42, 4 dan 39, 5 eve 30"},
@@ -138,7 +148,7 @@ func TestDecisionsCountInTheTables(t *testing.T) {
 		}
 		changes := len(tt.decisions)
 		if tt.early != nil {
-			w.decide(1, *tt.early)
+			w.decide(tt.from-1, *tt.early)
 			changes++
 		}
 		if tt.restored {

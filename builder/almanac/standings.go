@@ -314,6 +314,7 @@ func decisions[K comparable](all []ChampionshipDecision, constructors bool, coun
 	if len(counted) == 0 {
 		return nil
 	}
+	all = slices.SortedStableFunc(slices.Values(all), func(x, y ChampionshipDecision) int { return x.begins().Compare(y.begins()) })
 	for i := range all {
 		d := &all[i]
 		if d.Constructors != constructors || !d.counts(counted[len(counted)-1]) {
@@ -328,7 +329,7 @@ func decisions[K comparable](all []ChampionshipDecision, constructors bool, coun
 			}
 		}
 		for j := range all { // taken from or added to the entry that ended
-			if o := &all[j]; d.NewEntry && o.Constructors == constructors && (o.Round == nil || !d.counts(o.Round)) && about(o) == is.key {
+			if o := &all[j]; d.NewEntry && o.Constructors == constructors && o.begins().Before(d.begins()) && about(o) == is.key {
 				is.ended += o.Points
 			}
 		}
