@@ -43,13 +43,7 @@ func (a *Almanac) Changes(year int) []Change {
 func (r *Round) changes() []Change {
 	all := r.moves()
 	for _, v := range r.Record.Voided {
-		voided := Change{Round: r, Type: ledger.PickVoided, At: v.VoidedAt, Actor: v.Actor, Reason: v.Reason, Pick: &v.FrozenPick}
-		for _, c := range r.Record.Override.Changes { // the event that voided it
-			if c.At.Equal(v.VoidedAt) {
-				voided.Actor = c.Actor
-			}
-		}
-		all = append(all, voided)
+		all = append(all, Change{Round: r, Type: ledger.PickVoided, At: v.VoidedAt, Actor: v.VoidedBy, Reason: v.Reason, Pick: &v.FrozenPick})
 	}
 	for _, w := range r.Record.Withdrawals {
 		kind := ledger.DriverWithdrawn

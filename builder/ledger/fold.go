@@ -131,6 +131,7 @@ func (p *FrozenPick) afterQualifying() bool { return p.GridKnown || p.Basis == O
 type VoidedPick struct {
 	FrozenPick
 	VoidedAt time.Time
+	VoidedBy string // the actor
 	Reason   string
 }
 
@@ -394,7 +395,7 @@ func (s *Fold) apply(e Event) {
 		})
 	case PickVoided:
 		s.change(e.Session, func(c *RoundRecord) {
-			c.Voided = append(c.Voided, VoidedPick{FrozenPick: *c.Pick, VoidedAt: e.When(), Reason: e.Reason})
+			c.Voided = append(c.Voided, VoidedPick{FrozenPick: *c.Pick, VoidedAt: e.When(), VoidedBy: e.Actor, Reason: e.Reason})
 			c.Pick = nil
 		})
 		s.log = append(s.log, LoggedEvent{Event: e})
