@@ -1,6 +1,7 @@
 package almanac_test
 
 import (
+	"cmp"
 	"fmt"
 	"slices"
 	"testing"
@@ -295,20 +296,36 @@ func TestStandingsAreTheSumOfResults(t *testing.T) {
 		rounds[1].DriverStandings, rounds[1].TeamStandings = rounds[0].DriverStandings, rounds[0].TeamStandings
 	})
 	w.verify(startOf(1).Add(raceTime), 1, order{"ann", "bob", "cay", "dan"}, "")
-	w.verify(startOf(2).Add(raceTime), 2, order{"bob", "ann", "cay", "dan"}, "")
+	w.on(startOf(2).Add(raceTime), 2, func(s ledger.RoundRecord) []ledger.Event {
+		rows := append(almanac.Rows(order{"bob", "ann", "cay", "dan"}.results()), ledger.Row{Driver: "eve", Team: "alpha", Engine: "v6", Position: 5, Points: 1}, ledger.Row{Driver: "fay", Team: "alpha", Engine: "v6", Position: 6})
+		return []ledger.Event{s.Verify(rows, startOf(2), "")}
+	})
 	y, _ := w.Almanac(startOf(2).Add(2 * raceTime)).Year(2025)
 	names, got := standings(y)
-	must.Equal(t, "order", []string{"ann", "bob", "cay", "dan"}, names)
+	must.Equal(t, "order", []string{"ann", "bob", "cay", "dan", "eve"}, names)
 	var points []float64
 	for _, row := range got {
 		points = append(points, row.Points)
 	}
-	must.Equal(t, "points", []float64{43, 43, 30, 24}, points)
+	must.Equal(t, "points", []float64{43, 43, 30, 24, 1}, points)
 	for _, row := range y.Constructors() {
-		if want := map[string]float64{"Alpha": 86, "Beta": 54}[row.Team.Name]; row.Points != want {
+		if want := map[string]float64{"Alpha": 87, "Beta": 54}[row.Team.Name]; row.Points != want {
 			t.Errorf("%s has %g points, want %g", row.Team.Name, row.Points, want)
 		}
 	}
+	w = newWorld(t, preseason, order{"ann"}, nil, nil)
+	w.verify(startOf(1).Add(raceTime), 1, order{"ann"}, "")
+	for round, rows := range map[int][]ledger.Row{2: {{Driver: "ann", Position: 1}, {Driver: "cay", Position: 31}, {Driver: "dan", Position: 30}}, 3: {{Driver: "bob", Position: 1, Points: 1}}} {
+		w.on(startOf(3).Add(raceTime), round, func(s ledger.RoundRecord) []ledger.Event {
+			for i := range rows {
+				rows[i].Team, rows[i].Engine = teamOf[rows[i].Driver], "v6"
+			}
+			return []ledger.Event{s.Verify(rows, startOf(round), "")}
+		})
+	}
+	y, _ = w.Almanac(startOf(3).Add(raceTime)).Year(2025)
+	must.Equal(t, "a race without points, and the last place that breaks a tie",
+		[]string{"1 ann 25", "1 ann 25, 2 cay 0, 3 dan 0", "1 ann 25, 2 bob 1, 3 dan 0, 4 cay 0"}, tables(y, false))
 }
 
 // The first race waits for its verification, and dan left after it. The source's standings after the second list him.
@@ -337,18 +354,20 @@ func TestStandingsNameTheTeamOfTheLatestRace(t *testing.T) {
 		w := newWorld(t, preseason, order{"ann", "bob", "cay", "dan"}, order{"ann", "bob", "cay", "dan"})
 		w.edit(func(rounds []season.Round) {
 			rounds[1].Entries = slices.DeleteFunc(slices.Clone(rounds[1].Entries), func(e season.Entry) bool { return test.noEntries || e.Driver == "dan" })
+			rounds[1].DriverStandings = nil
 		})
 		w.verify(startOf(1).Add(raceTime), 1, order{"ann", "bob", "cay", "dan"}, "")
 		w.on(startOf(2).Add(raceTime), 2, func(s ledger.RoundRecord) []ledger.Event {
 			rows := almanac.Rows(order{"ann", "bob", "cay", "dan"}.results())
 			if rows[3].Team = "alpha"; test.status != "" {
 				rows[3].Position, rows[3].Points, rows[3].Status = 0, 0, test.status
+				rows = append(rows, ledger.Row{Driver: "eve", Team: "beta", Engine: "v6", Details: ledger.Details{Status: test.status}}) // she has never raced
 			}
 			return []ledger.Event{s.Verify(rows, s.Start(startOf(2)), "")}
 		})
 		y, _ := w.Almanac(startOf(2).Add(2 * raceTime)).Year(2025)
 		for _, row := range y.Drivers() {
-			want := teamOf[row.Driver.ID]
+			want := cmp.Or(teamOf[row.Driver.ID], "beta")
 			if row.Driver.ID == "dan" {
 				want = test.want
 			}

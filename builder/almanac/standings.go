@@ -82,8 +82,8 @@ type row[K comparable] struct {
 	Tally
 	finishes [countback]int // races finished in place i+1
 
-	race   *ledger.Classification // counted last
-	places uint32                 // of race that are counted: a bit each, or the first bit for all of them
+	race *ledger.Classification // counted last
+	cars [countback + 1]bool    // of race that are counted, by place, or the first for all of them
 }
 
 // countback is the number of places that break a tie on points, the most first places first.
@@ -101,14 +101,12 @@ func (t *table[K]) add(key K, position int, points float64) {
 	}
 }
 
-// give adds points to a competitor. A new competitor joins at the end after scoring.
-func (t *table[K]) give(key K, points float64) {
-	r, ok := t.by[key]
-	if !ok {
+// join returns the row of a competitor. A new competitor joins at the end without points.
+func (t *table[K]) join(key K) *row[K] {
+	if _, listed := t.by[key]; !listed {
 		t.add(key, len(t.rows)+1, 0)
-		r = t.by[key]
 	}
-	r.Points += points
+	return t.by[key]
 }
 
 // rank orders the ranked rows again by points, then by countback, then by their earlier order, and
@@ -129,21 +127,22 @@ func (t *table[K]) rank() {
 // several cars: a constructor's car counts once, and a driver by the first place.
 func (t *table[K]) count(c *ledger.Classification, keyOf func(ledger.Row) K) {
 	for _, line := range c.Rows {
-		place, car := line.Position, uint32(1)
+		place := line.Position
 		r, ok := t.by[keyOf(line)]
 		if !ok || place == 0 || place > countback {
 			continue
 		}
+		var car int
 		if t.cars {
-			car <<= place
+			car = place
 		}
 		if r.race != c {
-			r.race, r.places = c, 0
+			r.race, r.cars = c, [len(r.cars)]bool{}
 		}
-		if r.places&car != 0 {
+		if r.cars[car] {
 			continue
 		}
-		r.places |= car
+		r.cars[car] = true
 		r.finishes[place-1]++
 		if place == 1 {
 			r.Wins++
@@ -199,7 +198,7 @@ func (t *table[K]) move(rounds, verified []*Round, base *Round, keyOf func(ledge
 		}
 		for _, key := range order {
 			if d := diff[key]; d != 0 {
-				t.give(key, d)
+				t.join(key).Points += d
 				changed = true
 			}
 		}
@@ -224,14 +223,10 @@ func (t *table[K]) decide(decisions []decision[K], added bool) (changed bool) {
 		if d.archived && !added {
 			continue
 		}
-		r, listed := t.by[d.key]
-		if !listed && d.points == 0 {
+		if _, listed := t.by[d.key]; !listed && d.points == 0 {
 			continue // nothing changes for a competitor without results
 		}
-		if !listed {
-			t.give(d.key, 0)
-			r = t.by[d.key]
-		}
+		r := t.join(d.key)
 		if !added && d.points != 0 {
 			r.Points, changed = r.Points+d.points, true
 		}
@@ -250,9 +245,8 @@ func (t *table[K]) decide(decisions []decision[K], added bool) (changed bool) {
 func (t *table[K]) sum(verified []*Round, base *Round, decisions []decision[K], keyOf func(ledger.Row) K) (changed bool) {
 	points := map[K]float64{}
 	for _, d := range decisions {
-		points[d.key] += d.points
-		if _, listed := t.by[d.key]; !listed && d.points != 0 {
-			t.give(d.key, 0)
+		if points[d.key] += d.points; d.points != 0 {
+			t.join(d.key)
 		}
 	}
 	for _, r := range verified {
@@ -260,9 +254,8 @@ func (t *table[K]) sum(verified []*Round, base *Round, decisions []decision[K], 
 			key := keyOf(line)
 			points[key] += line.Points
 			ahead := base == nil || r.Facts.StartsAt().After(base.Facts.StartsAt())
-			if _, listed := t.by[key]; !listed && (line.Points > 0 || ahead) {
-				t.give(key, 0)
-				changed = true
+			if line.Points > 0 || ahead {
+				t.join(key)
 			}
 		}
 	}

@@ -253,11 +253,11 @@ func TestOldTablesMoveByCorrections(t *testing.T) {
 	}, after())
 	w.Append(preseason, func(*ledger.Fold) ([]ledger.Event, error) {
 		return []ledger.Event{
-			{Type: ledger.ChampionshipDecided, Year: 1995, Session: 1995002, Reason: "stewards", Championship: &ledger.Championship{Competitor: "eve", Points: 2}},
+			{Type: ledger.ChampionshipDecided, Year: 1995, Session: 1995002, Reason: "stewards", Championship: &ledger.Championship{Competitor: "eve", Points: 1}},
 			{Type: ledger.ChampionshipDecided, Year: 1995, Session: 1995003, Reason: "stewards", Championship: &ledger.Championship{Competitor: "cay", Points: -20}},
 		}, nil
 	})
-	must.Equal(t, "points decided", []string{"1 cay 25, 2 bob 15, 3 ann 11, 4 eve 2", "1 bob 30, 2 dan 25, 3 cay 23, 4 ann 11, 5 eve 2"}, after()[:2])
+	must.Equal(t, "points decided", []string{"1 cay 25, 2 bob 15, 3 ann 11, 4 eve 1", "1 bob 30, 2 dan 25, 3 cay 23, 4 ann 11, 5 eve 1"}, after()[:2])
 }
 
 // TestSharedCars: a car counts once for its constructor, and a driver of several cars by the first place. A team with two
@@ -266,17 +266,18 @@ func TestSharedCars(t *testing.T) {
 	facts := archiveOf(t, order{"ann", "cay", "bob", "dan"}).Facts()
 	rows := facts.Seasons[0].Rounds[0].Results
 	rows = slices.Insert(rows, 1, season.Result{Driver: "bob", Team: "alpha", Engine: "v6", Position: 1, Grid: 3, Laps: 50, Shared: true})
-	rows[4].Engine, facts.Engines["v8"] = "v8", season.Engine{ID: "v8", Name: "V8"}
+	rows[2].Engine, facts.Engines["v8"] = "v8", season.Engine{ID: "v8", Name: "V8"}
 	facts.Seasons[0].Rounds[0].Results, facts.Seasons[0].Rounds[0].TeamStandings = rows, nil
-	w := testseason.New(t, testseason.Config{Archive: must.Get(season.New(facts))(t), Opened: startOf(2), Until: testseason.Scheduled})
-	y, _ := w.Almanac(startOf(2)).Year(2025)
+	w := &world{testseason.New(t, testseason.Config{Archive: must.Get(season.New(facts))(t), Opened: startOf(2), Until: testseason.Scheduled}), t}
+	w.decide(1, ledger.Championship{Constructors: true, Competitor: "beta", Points: -5}) // of the engine in the first car
+	y, _ := w.Almanac(startOf(4)).Year(2025)
 	var got []string
 	for _, s := range y.Drivers() {
 		got = append(got, fmt.Sprint(s.Driver.ID, " ", s.Wins, " ", s.Podiums))
 	}
 	for _, s := range y.Constructors() {
-		got = append(got, fmt.Sprint(s.Team.ID, " ", s.Engine, " ", s.Wins, " ", s.Podiums))
+		got = append(got, fmt.Sprint(s.Team.ID, " ", s.Engine, " ", s.Wins, " ", s.Podiums, " ", s.Points))
 	}
 	must.Equal(t, "the podium", season.Podium{"ann", "cay", "bob"}, almanac.Podium(y.Rounds[0].Valid()))
-	must.Equal(t, "wins and podiums", []string{"ann 1 1", "cay 0 1", "bob 1 1", "dan 0 0", "alpha  1 2", "beta V6 0 1", "beta V8 0 0"}, got)
+	must.Equal(t, "wins and podiums", []string{"ann 1 1", "cay 0 1", "bob 1 1", "dan 0 0", "alpha  1 2 40", "beta V8 0 1 13", "beta V6 0 0 12"}, got)
 }
