@@ -60,8 +60,10 @@ func decisionsOf(year int, rounds []*Round, s *ledger.Fold) []ChampionshipDecisi
 	all := append(archived(year, rounds, false), archived(year, rounds, true)...)
 	for _, d := range s.Championship(year) {
 		decision := ChampionshipDecision{ChampionshipDecision: d}
-		if i := slices.IndexFunc(rounds, func(r *Round) bool { return r.Session == d.Session }); i >= 0 {
-			decision.Round = rounds[i]
+		for _, r := range rounds {
+			if r.Session == d.Session {
+				decision.Round = r
+			}
 		}
 		all = append(all, decision)
 	}
@@ -143,8 +145,8 @@ func departures(rounds []*Round, constructors bool, known []ChampionshipDecision
 					is.Excluded = true
 					all = append(all, departure{is, r})
 				}
-			case math.Abs(difference-departed[k]) < 1e-9:
-			case twice[k] > 1 && math.Abs(difference+before[k]) < 1e-9:
+			case equal(difference, departed[k]):
+			case twice[k] > 1 && equal(difference, -before[k]):
 				departed[k], is.NewEntry = difference, true
 				all = append(all, departure{is, r})
 			default:
@@ -155,6 +157,9 @@ func departures(rounds []*Round, constructors bool, known []ChampionshipDecision
 	}
 	return all
 }
+
+// equal reports whether two sums of points are the same. Their order of addition may differ.
+func equal(x, y float64) bool { return math.Abs(x-y) < 1e-9 }
 
 // endedWith returns the points of a team before a decision counts, by the source's results of these rounds and the known
 // decisions.
@@ -215,7 +220,7 @@ func Offers(rounds []*Round) (offers []Offer) {
 			}
 			of = append(of, Offer{d.Championship, d.from.competitor(constructors, d.Competitor), d.from})
 		}
-		of = slices.DeleteFunc(of, func(o Offer) bool { return !o.Excluded && !o.NewEntry && math.Abs(o.Points) < 1e-9 })
+		of = slices.DeleteFunc(of, func(o Offer) bool { return !o.Excluded && !o.NewEntry && equal(o.Points, 0) })
 		if len(departed) <= maxOffered {
 			offers = append(offers, of...)
 		}
@@ -260,22 +265,14 @@ func (y *Year) Competitor(constructors bool, text string) (id, name string, err 
 			if constructors {
 				id = string(team)
 			}
-			if id != "" {
-				known[id] = r.competitor(constructors, id)
-			}
+			known[id] = r.competitor(constructors, id)
 		}
 		r.Facts.References(note)
 		for _, row := range slices.Concat(r.Valid(), r.Sprint()) {
 			note(row.Driver, row.Team, row.Engine, r.Start)
 		}
 	}
-	spellings := func(id string) []string {
-		all := []string{id, known[id]}
-		if !constructors {
-			all = append(all, y.Codes()[season.DriverID(id)])
-		}
-		return all
-	}
+	spellings := func(id string) []string { return []string{id, known[id], y.Codes()[season.DriverID(id)]} } // a team has no code
 	ids := slices.Sorted(maps.Keys(known))
 	for _, id := range ids {
 		if slices.ContainsFunc(spellings(id), func(as string) bool { return as != "" && strings.EqualFold(as, text) }) {
