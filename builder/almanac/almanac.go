@@ -356,23 +356,20 @@ func (a *Almanac) DueAt() time.Time {
 // current source has no result of them, but an archive of the past has, when it is replayed with
 // other decisions. Nobody may predict from such a result or verify it.
 func Raced(v *season.View, s *ledger.Fold) *season.View {
-	raced := *Entered(v, s)
-	raced.Seasons = slices.Clone(raced.Seasons)
+	raced := Entered(v, s)
 	for i := range raced.Seasons {
-		year, copied := &raced.Seasons[i], false
+		year := &raced.Seasons[i]
 		for j := range year.Rounds {
 			known := locate(v, s, year.Year, &year.Rounds[j])
 			if !known.Facts.Finished() || known.Record.Override.Status == ledger.AsPlanned && !v.At.Before(known.End()) {
 				continue
 			}
-			if !copied {
-				year.Rounds, copied = slices.Clone(year.Rounds), true
-			}
+			year.Rounds = slices.Clone(year.Rounds) // of the view: seldom more than once
 			r := &year.Rounds[j]
 			r.Results, r.FastestLaps, r.PitStops, r.DriverStandings, r.TeamStandings = nil, nil, nil, nil, nil
 		}
 	}
-	return &raced
+	return raced
 }
 
 // GridEntry is one present driver: an entry of the latest round with a finished qualifying.

@@ -211,13 +211,21 @@ func TestArchiveKnowsDecisions(t *testing.T) {
 	y, _ := all.Year(2018)
 	must.Equal(t, "entries of 2018", []int{1, 2, 0}, []int{y.Entry("force-india", y.Rounds[11]), y.Entry("force-india", y.Rounds[12]), y.Entry("mclaren", y.Rounds[12])})
 	for year, want := range map[int]int{1990: 0, 1991: 1} { // not all results of 1990 counted
-		old := archiveOf(t, order{"ann", "cay", "bob", "dan"}).Facts()
+		old := archiveOf(t, order{"ann", "cay", "bob", "dan"}, nil).Facts()
 		old.Seasons[0].Year = year
-		r := &old.Seasons[0].Rounds[0]
-		r.Date, r.Start = r.Date.AddDate(year-2025, 0, 0), r.Start.AddDate(year-2025, 0, 0)
-		r.DriverStandings[0].Points -= 5
+		rounds := old.Seasons[0].Rounds
+		for i := range rounds {
+			rounds[i].Date, rounds[i].Start = rounds[i].Date.AddDate(year-2025, 0, 0), rounds[i].Start.AddDate(year-2025, 0, 0)
+		}
+		rounds[0].DriverStandings[0].Points -= 5
 		w := testseason.New(t, testseason.Config{Archive: must.Get(season.New(old))(t), Opened: startOf(3), Until: testseason.Scheduled})
 		must.Equal(t, fmt.Sprint("decisions of ", year), want, len(w.Almanac(startOf(3)).Years[0].Decisions()))
+		w.Append(startOf(3), func(s *ledger.Fold) ([]ledger.Event, error) {
+			second, _ := s.Record(int64(year)*1000 + 2)
+			return []ledger.Event{second.Verify(almanac.Rows(order{"ann"}.results()), rounds[1].Start, "")}, nil
+		})
+		entered := almanac.Entered(w.Stored.Archive.AsOf(startOf(3)), w.Ledger.Fold()).Seasons[0].Rounds[1]
+		must.Equal(t, fmt.Sprint("a table after a result entered of ", year), want > 0, entered.DriverStandings != nil)
 	}
 }
 

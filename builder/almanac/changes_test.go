@@ -143,10 +143,13 @@ func TestEnteredWithoutTimes(t *testing.T) {
 	w.edit(func(rounds []season.Round) { rounds[1].DriverStandings, rounds[1].TeamStandings = nil, nil })
 	w.on(startOf(1).Add(raceTime), 1, func(s ledger.RoundRecord) []ledger.Event {
 		rows := almanac.Rows(order{"ann", "bob", "cay", "dan"}.results())
-		rows[0].TimeMS, rows[1].GapMS, rows[3].Position = 0, 5000, 0
+		rows[0].TimeMS, rows[1].GapMS, rows[3].Position, rows[3].Grid = 0, 5000, 0, 1
 		return []ledger.Event{s.Verify(rows, startOf(1), "")}
 	})
 	rounds := almanac.Entered(w.Stored.Archive.AsOf(startOf(3)), w.Ledger.Fold()).Seasons[0].Rounds
+	source := w.Stored.Archive.Facts().Seasons[0].Rounds
+	must.Equal(t, "the grid and entries, which the source has", []any{source[0].Grid, source[0].Entries}, []any{rounds[0].Grid, rounds[0].Entries})
+	must.Hold(t, !source[0].Finished(), "the source has got the result of the first round")
 	must.Equal(t, "the time of the second", time.Duration(0), rounds[0].Results[1].Time)
 	must.Equal(t, "the outcome of a driver without a place", season.NotClassified, rounds[0].Results[3].Outcome)
 	w.decide(1, ledger.Championship{Competitor: "ann", Points: -5})
@@ -155,6 +158,16 @@ func TestEnteredWithoutTimes(t *testing.T) {
 		must.Equal(t, "points of the winner", want, table[0].Points)
 	}
 	must.Equal(t, "rows of the tables", []int{4, 4, 0}, []int{len(rounds[0].DriverStandings), len(rounds[1].DriverStandings), len(rounds[2].DriverStandings)})
+	w.edit(func(rounds []season.Round) { rounds[0].Grid = nil })
+	w.on(startOf(4), 1, func(s ledger.RoundRecord) []ledger.Event {
+		return []ledger.Event{s.Verify([]ledger.Row{
+			{Driver: "dan", Team: "beta", Position: 1, Points: 25, Details: ledger.Details{Grid: 9, TimeMS: 60_000}},
+			{Driver: "ann", Team: "alpha", Position: 2, Details: ledger.Details{GapMS: 1}},
+		}, startOf(1), "another race")}
+	})
+	corrected := almanac.Entered(w.Stored.Archive.AsOf(startOf(4)), w.Ledger.Fold()).Seasons[0].Rounds[0]
+	must.Equal(t, "the grid without a driver from the pit lane", []season.GridSlot{{Driver: "dan", Team: "beta", Position: 9}}, corrected.Grid)
+	must.Equal(t, "the time of a driver one millisecond behind", time.Minute+time.Millisecond, corrected.Results[1].Time)
 }
 
 // TestCompare: a driver of only one of two classifications gains or loses all points.

@@ -13,7 +13,8 @@ import (
 // view gets the entries and the grid of such a result, and the tables of both championships after it. Everything that
 // predicts or simulates reads such a view, so that a race entered by hand counts as one from a source.
 func Entered(v *season.View, s *ledger.Fold) *season.View {
-	entered := v
+	entered := *v
+	entered.Seasons = slices.Clone(v.Seasons)
 	for i := range v.Seasons {
 		var rounds []season.Round // a copy, once a round changes
 		for j := range v.Seasons[i].Rounds {
@@ -38,15 +39,10 @@ func Entered(v *season.View, s *ledger.Fold) *season.View {
 		if rounds == nil {
 			continue
 		}
-		if entered == v {
-			copied := *v
-			copied.Seasons = slices.Clone(v.Seasons)
-			entered = &copied
-		}
 		entered.Seasons[i].Rounds = rounds
-		tabulate(entered, &entered.Seasons[i], s)
+		tabulate(&entered, &entered.Seasons[i], s)
 	}
-	return entered
+	return &entered
 }
 
 // enter puts a verified result into a round of which the archive has none.
@@ -73,7 +69,6 @@ func enter(r *season.Round, c *ledger.Classification) {
 // resultsOf returns verified rows in the form of the archive.
 func resultsOf(rows []ledger.Row) []season.Result {
 	results := make([]season.Result, len(rows))
-	var won time.Duration
 	for i, row := range rows {
 		if results[i] = (season.Result{
 			Driver: row.Driver, Team: row.Team, Engine: row.Engine, Position: row.Position, Outcome: row.Status, Grid: row.Grid,
@@ -84,13 +79,11 @@ func resultsOf(rows []ledger.Row) []season.Result {
 		if row.Position == 0 && row.Status == "" {
 			results[i].Outcome = season.NotClassified
 		}
-		if row.TimeMS > 0 {
-			won = time.Duration(row.TimeMS) * time.Millisecond
-		}
 	}
+	winner := slices.IndexFunc(rows, func(row ledger.Row) bool { return row.TimeMS > 0 })
 	for i, row := range rows {
-		if won > 0 && (row.TimeMS > 0 || row.GapMS > 0) {
-			results[i].Time = won + time.Duration(row.GapMS)*time.Millisecond
+		if winner >= 0 && row.TimeMS+row.GapMS > 0 {
+			results[i].Time = time.Duration(rows[winner].TimeMS+row.GapMS) * time.Millisecond
 		}
 	}
 	return results
@@ -102,14 +95,12 @@ func tabulate(v *season.View, facts *season.Season, s *ledger.Fold) {
 		return // not all results count
 	}
 	rounds := join(v, s, facts)
-	var sofar []*Round
 	for _, r := range rounds {
-		if r.Facts.Finished() && !r.Off() {
+		if r.Result = nil; r.Facts.Finished() {
 			r.Result = &ledger.Classification{Rows: Rows(r.Facts.Results), Sprint: r.SourceSprint()}
-			sofar = append(sofar, r)
 		}
 	}
-	slices.SortStableFunc(sofar, byStart)
+	sofar := counted(facts.Year, rounds)
 	decided := decisionsOf(facts.Year, rounds, s)
 	decided = slices.DeleteFunc(decided, func(d ChampionshipDecision) bool { return d.At.After(v.At) })
 	for i, r := range sofar {
