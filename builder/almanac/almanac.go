@@ -30,7 +30,7 @@ type Almanac struct {
 
 	view    *season.View
 	state   *ledger.Fold
-	digests func() map[int]Digest // by year; nil in an almanac that Join did not make
+	digests func() map[int]Digest // by year
 	results sync.Map              // of Shared in this almanac, by resultKey
 	earlier Results
 }
@@ -49,10 +49,7 @@ type resultKey[T any] struct {
 // Shared returns the result of count for a season. The first call for a season and a type counts, and later calls get
 // the same result, because several documents are made from it. Nobody may change it. count uses nothing but the season.
 func Shared[T any](a *Almanac, y *Year, count func(y *Year) T) T {
-	key := resultKey[T]{year: y.Year}
-	if a.digests != nil {
-		key.inputs = a.digests()[y.Year]
-	}
+	key := resultKey[T]{year: y.Year, inputs: a.digests()[y.Year]}
 	once, found := a.earlier[key]
 	if !found {
 		once = sync.OnceValue(func() T { return count(y) })
@@ -177,11 +174,9 @@ func join(v *season.View, s *ledger.Fold, facts *season.Season) []*Round {
 // locate returns a round with its ledger record and the start that follows from it.
 func locate(v *season.View, s *ledger.Fold, year int, facts *season.Round) *Round {
 	r := &Round{Year: year, Facts: facts, view: v, state: s}
-	if key, ok := s.Key(year, facts.GrandPrix); ok {
-		r.Session = key
-		r.Record, _ = s.Record(key)
-		r.Record.Revisions = withTeams(r.Record.Revisions, v.Aliases)
-	}
+	r.Session, _ = s.Key(year, facts.GrandPrix)
+	r.Record, _ = s.Record(r.Session) // empty for a round without a key
+	r.Record.Revisions = withTeams(r.Record.Revisions, v.Aliases)
 	r.Start = r.Record.Start(facts.StartsAt())
 	return r
 }
@@ -411,17 +406,13 @@ func (a *Almanac) latestGrid() []GridEntry {
 
 // withTeams returns the revisions of a result with the present identifiers of teams.
 func withTeams(revisions []ledger.Verification, aliases map[season.TeamID]season.TeamID) []ledger.Verification {
-	if len(aliases) == 0 || len(revisions) == 0 {
-		return revisions
-	}
 	renamed := slices.Clone(revisions)
 	for i := range renamed {
 		for _, rows := range []*[]ledger.Row{&renamed[i].Rows, &renamed[i].Sprint} {
 			*rows = slices.Clone(*rows)
 			for j := range *rows {
-				if current, ok := aliases[(*rows)[j].Team]; ok {
-					(*rows)[j].Team = current
-				}
+				row := &(*rows)[j]
+				row.Team = cmp.Or(aliases[row.Team], row.Team)
 			}
 		}
 	}
@@ -452,12 +443,12 @@ func (a *Almanac) makeDigests() map[int]Digest {
 		facts[a.view.Seasons[i].Year] = d
 	}
 	for _, y := range a.Years {
-		digests[y.Year] = y.digest(facts[y.Year])
+		digests[y.Year] = a.digest(y, facts[y.Year])
 	}
 	return digests
 }
 
-func (y *Year) digest(facts season.Digest) Digest {
+func (a *Almanac) digest(y *Year, facts season.Digest) Digest {
 	h := sha256.New()
 	encoder := json.NewEncoder(h)
 	write := func(inputs any) {
@@ -465,10 +456,7 @@ func (y *Year) digest(facts season.Digest) Digest {
 			panic("BUG: the inputs of a season cannot be written as JSON: " + err.Error())
 		}
 	}
-	write(facts)
-	if len(y.Rounds) > 0 {
-		write([]any{y.Rounds[0].state.Aliases(), y.Rounds[0].state.AllChampionship(y.Year)})
-	}
+	write([]any{facts, a.state.Aliases(), a.state.AllChampionship(y.Year)})
 	for _, r := range y.Rounds {
 		inputs := struct {
 			Session int64

@@ -260,8 +260,14 @@ func TestOldStandingsEndAtTheLastVerifiedRound(t *testing.T) {
 // TestSharedByTheSeason: an almanac uses the results of another one for a season with the same facts and decisions, and
 // counts a season that differs.
 func TestSharedByTheSeason(t *testing.T) {
-	w := newWorld(t, preseason, order{"ann", "bob", "cay", "dan"}, order{"bob", "ann", "cay", "dan"})
-	at := startOf(2).Add(2 * raceTime)
+	facts := archiveOf(t, order{"ann", "bob", "cay", "dan"}, order{"bob", "ann", "cay", "dan"}).Facts()
+	at := startOf(4).AddDate(1, 0, 0)
+	facts.Seasons = append(facts.Seasons, season.Season{Year: 2026, Rounds: []season.Round{{
+		Number: 1, GrandPrix: "gp-a", Name: "Grand Prix A", Circuit: "ring", Date: at.Truncate(24 * time.Hour), Start: at,
+		Entries: []season.Entry{{Driver: "eve", Team: "gamma", Engine: "v9", Number: 5}},
+	}}})
+	facts.Drivers["eve"], facts.Teams["gamma"], facts.Engines["v9"] = season.Driver{ID: "eve", Name: "Eve"}, season.Team{ID: "gamma", Name: "Gamma"}, season.Engine{ID: "v9", Name: "V9"}
+	w := &world{testseason.New(t, testseason.Config{Archive: must.Get(season.New(facts))(t), Opened: preseason, Until: testseason.Scheduled}), t}
 	counted := 0
 	var results almanac.Results
 	share := func(what string, want int) {
@@ -281,11 +287,23 @@ func TestSharedByTheSeason(t *testing.T) {
 	}
 	share("the first almanac", 1)
 	share("the same facts", 0)
+	w.decide(1, ledger.Championship{Competitor: "ann", Points: -5})
+	share("a decision about a championship", 1)
 	w.verify(at, 1, order{"ann", "bob", "cay", "dan"}, "")
 	share("a verified result", 1)
 	share("the same result", 0)
 	w.Stored.Archive.Facts().Seasons[0].Rounds[0].Results[3].Laps-- // in the rows that the digest has covered
 	share("a changed row", 1)
+	w.on(at, 2, func(s ledger.RoundRecord) []ledger.Event {
+		return []ledger.Event{s.Verify([]ledger.Row{{Driver: "eve", Team: "gamma", Engine: "v9", Position: 1}}, startOf(2), "")}
+	})
+	share("a result with names that only a later season of the source has", 1)
+	facts.Drivers["eve"] = season.Driver{ID: "eve", Name: "Eve Jones"}
+	share("the name of the driver", 1)
+	facts.Teams["gamma"] = season.Team{ID: "gamma", Name: "Gamma Racing"}
+	share("the name of the team", 1)
+	facts.Engines["v9"] = season.Engine{ID: "v9", Name: "V9 turbo"}
+	share("the name of the engine", 1)
 }
 
 // The source's standings may lag behind its results: points are the sum of the verified results, and the
@@ -411,10 +429,14 @@ func TestSeasonAhead(t *testing.T) {
 	awaited := last.Start.Add(almanac.RaceWindow + 2*week)
 	facts.Seasons = append(facts.Seasons, season.Season{Year: 2026, Rounds: []season.Round{next}})
 	w := &world{testseason.New(t, testseason.Config{Archive: must.Get(season.New(facts))(t), Opened: preseason, Until: testseason.Scheduled}), t}
+	must.Equal(t, "the season ahead on the day before", 2025, w.Almanac(last.Start.AddDate(0, 0, -1)).Current)
 	must.Equal(t, "the season ahead, a second before two weeks", 2025, w.Almanac(awaited.Add(-time.Second)).Current)
 	must.Equal(t, "the season ahead after two weeks", 2026, w.Almanac(awaited).Current)
 	must.Equal(t, "the season to look back at without a result", 2026, w.Almanac(awaited).Past())
 	must.Equal(t, "the rounds of the season", 2, len(w.Round(awaited, 2025001).Season()))
+	must.Equal(t, "the rounds of the season before", 2, len(w.Almanac(awaited).Rounds(2025)))
+	of2026 := almanac.Join(w.Stored.Archive.AsOf(awaited), w.Ledger.AsOf(awaited), 2026)
+	must.Equal(t, "the only year", []int{1, 2026}, []int{len(of2026.Years), of2026.Years[0].Year})
 	w.on(preseason, 1, func(s ledger.RoundRecord) []ledger.Event {
 		return []ledger.Event{s.Move(startOf(1), next.Start.Add(week), "war")}
 	})
@@ -422,6 +444,8 @@ func TestSeasonAhead(t *testing.T) {
 	almanac.Shared(a, a.Years[1], func(*almanac.Year) int { return 0 }) // a digest of a season of one round
 	coming := a.Coming()
 	must.Equal(t, "the last to come", 2025, coming[len(coming)-1].Year)
+	w.verify(last.Start.Add(raceTime), 2, order{"ann"}, "")
+	must.Equal(t, "the season to look back at", 2025, w.Almanac(awaited.AddDate(2, 0, 0)).Past())
 	must.Equal(t, "codes of a season without rounds", 0, len(newWorld(t, preseason).Almanac(preseason).Years[0].Codes()))
 }
 
@@ -430,12 +454,16 @@ func TestGridIsThatOfTheLatestQualifying(t *testing.T) {
 	if got := w.Almanac(startOf(1).Add(-48 * time.Hour)).Grid; len(got) != 0 {
 		t.Errorf("before any qualifying: got %d drivers, want none", len(got))
 	}
-	got := w.Almanac(startOf(1)).Grid
-	var codes []string
-	for _, e := range got {
-		codes = append(codes, e.Code)
+	facts := w.Stored.Archive.Facts()
+	facts.Headshots = season.Headshots{Template: "https://example.org/{driver}/{code}", Drivers: []season.DriverID{"bob"}}
+	w.Stored.Archive = must.Get(season.New(facts))(t)
+	for _, a := range []*almanac.Almanac{w.Almanac(startOf(1)), almanac.Join(w.Stored.Archive.AsOf(startOf(1)), w.Ledger.AsOf(startOf(1)), 2024)} {
+		var codes []string
+		for _, e := range a.Grid {
+			codes = append(codes, e.Code+e.Driver.HeadshotURL)
+		}
+		must.Equal(t, "grid", []string{"ANN", "BOBhttps://example.org/bob/BOB", "CAY", "DAN"}, codes)
 	}
-	must.Equal(t, "grid", []string{"ANN", "BOB", "CAY", "DAN"}, codes)
 }
 
 // The archive has the second round on its date; the ledger says that it was held

@@ -134,7 +134,11 @@ func TestCorrectionOfWhatTheArchiveVouchedFor(t *testing.T) {
 	facts := w.Stored.Archive.Facts()
 	facts.Aliases = map[season.TeamID]season.TeamID{"alpha": "beta"}
 	w.Stored.Archive = must.Get(season.New(facts))(t)
-	must.Equal(t, "the team of the winner", season.TeamID("beta"), w.Round(opened.Add(2*time.Hour), 2025001).Valid()[0].Team)
+	facts.Aliases["alpha"] = "gamma"
+	after := w.Round(opened.Add(2*time.Hour), 2025001).Valid()
+	must.Equal(t, "the teams of the first, which has another name, and of the third", []season.TeamID{"gamma", "beta"}, []season.TeamID{after[0].Team, after[2].Team})
+	stored, _ := w.Ledger.Fold().Record(2025001)
+	must.Equal(t, "the team of the first in the ledger", season.TeamID("alpha"), stored.Result().Rows[0].Team)
 }
 
 // TestEnteredWithoutTimes: gaps without the winner's time are no times. A round with a result gets tables, verified or not.
