@@ -184,7 +184,8 @@ func TestCompare(t *testing.T) {
 	must.Equal(t, "points", []string{"bob 0 false", "cay 15 true", "ann -25 true"}, got)
 	must.Equal(t, "points of teams", []almanac.TeamPoints{{Team: "beta", Points: 15}, {Team: "alpha", Points: -25}}, almanac.CompareTeams(rows[:2], rows[1:]))
 	rows[0].Points, rows[2].Points = 1, 1
-	must.Equal(t, "teams that gain alike", []almanac.TeamPoints{{Team: "alpha", Points: 1}, {Team: "beta", Points: 1}}, almanac.CompareTeams(nil, []ledger.Row{rows[2], rows[0]}))
+	must.Equal(t, "teams that gain alike", []almanac.TeamPoints{{Team: "alpha", Points: 1}, {Team: "beta", Points: 1}}, almanac.CompareTeams(nil, []ledger.Row{rows[2], rows[0], {Team: "gamma"}}))
+	must.Equal(t, "rows of a driver of two cars who is gone", 2, len(almanac.Compare([]ledger.Row{rows[0], rows[0]}, nil)))
 }
 
 // A decision about a race that had started names the state that readers saw.

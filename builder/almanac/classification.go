@@ -128,9 +128,8 @@ func Compare(before, after []ledger.Row) []Pair {
 		pairs = append(pairs, p)
 	}
 	for i := range before {
-		if rows := rest[before[i].Driver]; len(rows) > 0 && rows[0] == &before[i] {
-			pairs = append(pairs, Pair{Driver: before[i].Driver, Before: rows[0]})
-			rest[before[i].Driver] = rows[1:]
+		if row := &before[i]; slices.Contains(rest[row.Driver], row) {
+			pairs = append(pairs, Pair{Driver: row.Driver, Before: row})
 		}
 	}
 	return pairs
@@ -176,5 +175,5 @@ func CompareTeams(before, after []ledger.Row) []TeamPoints {
 }
 
 func changed(before, after []ledger.Row) bool {
-	return !slices.EqualFunc(before, after, ledger.Row.Same) && slices.ContainsFunc(Compare(before, after), Pair.Changed)
+	return slices.ContainsFunc(Compare(before, after), Pair.Changed)
 }

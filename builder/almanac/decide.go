@@ -1,6 +1,7 @@
 package almanac
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -60,14 +61,11 @@ func (r *Round) Allowed() []Decision {
 
 func (r *Round) advice() string {
 	allowed := r.Allowed()
-	if len(allowed) == 0 {
-		return "nothing can be decided about it now"
-	}
 	names := make([]string, len(allowed))
 	for i, a := range allowed {
 		names[i] = string(a)
 	}
-	return "allowed now: " + strings.Join(names, ", ")
+	return "allowed now: " + cmp.Or(strings.Join(names, ", "), "nothing")
 }
 
 // Verify returns the event that verifies the source's classification as the first revision.

@@ -111,6 +111,7 @@ func TestRefusalsSayWhatIsAllowed(t *testing.T) {
 			t.Errorf("%s: something was written", what)
 		}
 	}
+	golden.Sentence(t, "with a clock that is behind", w.Try(testseason.Belgium.Opened.Add(-time.Hour), testseason.Belgium.Key, func(r *almanac.Round) ([]ledger.Event, error) { return r.Cancel("x") }))
 	w.Decide(testseason.Belgium.Start.Add(-time.Hour), testseason.Belgium.Key, func(r *almanac.Round) ([]ledger.Event, error) {
 		return r.Move(testseason.Belgium.Over().AddDate(0, 0, 1), "fog")
 	})
@@ -118,13 +119,17 @@ func TestRefusalsSayWhatIsAllowed(t *testing.T) {
 	golden.Sentence(t, "reinstate without a start after that of the calendar", w.Try(testseason.Belgium.Over(), testseason.Belgium.Key, func(r *almanac.Round) ([]ledger.Event, error) {
 		return r.Reinstate(time.Time{}, "sun")
 	}))
+	w.Decide(testseason.Belgium.Over(), 2024012, (*almanac.Round).Verify)
+	golden.Sentence(t, "verify again", w.Try(testseason.Belgium.Over(), 2024012, (*almanac.Round).Verify))
 }
 
-// TestPostponedDay: the decision on a round of unknown hour names no former start.
+// TestPostponedDay: the decision names the former start, and none of a round of unknown hour.
 func TestPostponedDay(t *testing.T) {
-	w := newWorld(t, preseason, nil).edit(func(rounds []season.Round) { rounds[0].Start = time.Time{} })
-	events := must.Get(w.Round(preseason, 2025001).Postpone("fog"))(t)
-	must.Equal(t, "the former start", time.Time{}, events[len(events)-1].Was)
+	for _, start := range []time.Time{{}, startOf(1)} {
+		w := newWorld(t, preseason, nil).edit(func(rounds []season.Round) { rounds[0].Start = start })
+		events := must.Get(w.Round(preseason, 2025001).Postpone("fog"))(t)
+		must.Equal(t, "the former start", start, events[len(events)-1].Was)
+	}
 }
 
 // TestCorrectionAndSprint: a correction brings the sprint that it names, else the verified one, else the source's.
@@ -146,7 +151,15 @@ func TestCorrectionAndSprint(t *testing.T) {
 		if tt.sprint != nil {
 			sprint = almanac.Rows(tt.sprint.results())
 		}
-		events := must.Get(w.Round(startOf(3), 2025001).Correct(almanac.Rows(order{"bob", "ann", "cay", "dan"}.results()), sprint, "a plank"))(t)
+		r := w.Round(startOf(3), 2025001)
+		if r.Vouched() {
+			_, err := r.Correct(r.Valid(), nil, "a plank")
+			must.Fail(t, name+": the race alone, unchanged", err, ledger.ErrUnchanged)
+			_, err = r.Correct(r.Valid(), r.Sprint(), "a plank")
+			must.Fail(t, name+": both unchanged", err, ledger.ErrUnchanged)
+			must.Get(r.Correct(r.Valid(), r.Sprint()[:1], "a plank"))(t)
+		}
+		events := must.Get(r.Correct(almanac.Rows(order{"bob", "ann", "cay", "dan"}.results()), sprint, "a plank"))(t)
 		must.Equal(t, name+": the winner of the sprint", tt.want, events[0].Result.Sprint[0].Driver)
 	}
 	w := newWorld(t, preseason, order{"ann", "bob", "cay", "dan"})
@@ -179,6 +192,8 @@ func TestLists(t *testing.T) {
 		t.Errorf("verified %d, want Belgium, decided last, and Britain", len(got))
 	}
 	must.Equal(t, "rounds that differ from the source", 0, len(a.Differing()))
+	w.Decide(testseason.Belgium.Over().Add(time.Hour), 2024013, (*almanac.Round).Verify)
+	must.Equal(t, "the last decided, of two at one instant", testseason.Belgium.Key, w.Almanac(testseason.Belgium.Over().Add(time.Hour)).Verified()[0].Session)
 	_, err := a.Round(1999001)
 	must.Fail(t, "a round of an unknown season", err, ledger.ErrUnknownSession)
 	if got := a.Rounds(0); len(got) != 15 || got[0].Year != 2024 {
@@ -342,7 +357,7 @@ func TestUnknownLapsAreAbsent(t *testing.T) {
 		{Driver: "lewis-hamilton", Position: 1, Laps: 70, Time: time.Hour},
 		{Driver: "cay", Position: 1, Shared: true},
 		{Driver: "george-russell", Position: 2, Laps: 69, Reason: "Engine"}, // after nine tenths of the distance
-		{Driver: "george-russell", Position: 3, Shared: true, Number: 8},
+		{Driver: "george-russell", Position: 3, Shared: true, Number: 8, Laps: 1},
 		{Driver: "dan", Outcome: season.DidNotStart, Number: 9},
 		{Driver: "eve", Outcome: season.Disqualified},
 	}
@@ -350,7 +365,7 @@ func TestUnknownLapsAreAbsent(t *testing.T) {
 	want := `[{"driver":"lewis-hamilton","team":"","position":1,"number":44,"laps":70,"time_ms":3600000},` +
 		`{"driver":"cay","team":"","position":1,"shared":true},` +
 		`{"driver":"george-russell","team":"","position":2,"number":63,"laps":69,"gap_laps":1,"reason":"Engine"},` +
-		`{"driver":"george-russell","team":"","position":3,"shared":true,"number":8},` +
+		`{"driver":"george-russell","team":"","position":3,"shared":true,"number":8,"laps":1,"gap_laps":69},` +
 		`{"driver":"dan","team":"","number":9,"status":"DNS","laps":0},` +
 		`{"driver":"eve","team":"","status":"DSQ"}]`
 	if got := strings.TrimSpace(string(text)); got != want {
