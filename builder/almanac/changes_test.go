@@ -85,7 +85,7 @@ func TestAddedRound(t *testing.T) {
 	w := &world{testseason.New(t, testseason.Config{Archive: archiveOf(t, nil, nil, nil), Opened: preseason}), t}
 	keys := must.Get(ledger.AssignKeys(w.Ledger.Fold(), w.Stored.Archive.Facts().Seasons))(t)
 	last := len(keys) - 1
-	added := preseason.Add(24 * time.Hour)
+	added, moved := preseason.Add(24*time.Hour), 0
 	for i, some := range [][]ledger.KeyAssignment{keys[:last], keys[last:]} {
 		w.Append(preseason.AddDate(0, 0, i), func(*ledger.Fold) ([]ledger.Event, error) {
 			return []ledger.Event{{Type: ledger.KeysAssigned, Keys: some}}, nil
@@ -94,15 +94,17 @@ func TestAddedRound(t *testing.T) {
 	if got := w.Almanac(preseason).Changes(0); len(got) != 0 {
 		t.Errorf("before: got %+v, want none", got)
 	}
-	for moved := range 2 { // before and after a move
+	for _, start := range []time.Time{{}, startOf(len(keys)), startOf(len(keys))} { // unknown, known, and moved
+		w.edit(func(rounds []season.Round) { rounds[last].Start = start })
 		changes := w.Almanac(added.Add(2 * time.Hour)).Changes(0)
-		if c := changes[len(changes)-1]; c.Type != ledger.KeysAssigned || c.Round.Session != keys[last].Session || !c.At.Equal(added) || !c.NewStart.Equal(startOf(len(keys))) {
-			t.Errorf("got %+v, want the last round at %s", c, startOf(len(keys)))
+		if c := changes[len(changes)-1]; c.Type != ledger.KeysAssigned || c.Round.Session != keys[last].Session || !c.At.Equal(added) || !c.NewStart.Equal(start) {
+			t.Errorf("got %+v, want the last round at %s", c, start)
 		}
 		if log := w.Almanac(added.Add(2 * time.Hour)).Log(); len(log) != 1+moved || log[0].Session != keys[last].Session || log[0].Type != ledger.KeysAssigned {
 			t.Errorf("got the log %+v, want the last round first", log)
 		}
-		if moved == 0 {
+		if !start.IsZero() && moved == 0 {
+			moved++
 			w.on(added.Add(time.Hour), len(keys), func(s ledger.RoundRecord) []ledger.Event {
 				return []ledger.Event{s.Move(startOf(len(keys)), startOf(len(keys)).Add(time.Hour), "heat")}
 			})

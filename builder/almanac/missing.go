@@ -176,9 +176,10 @@ func (m *missing) whole(v *season.View, last *Round, coming bool) (facts []Missi
 			Text: fmt.Sprintf("the archive ends with the season %d", current),
 		})
 	case len(m.results) > 1:
+		first := m.results[0]
 		facts = append(facts, MissingFact{
 			Code: ArchiveOld, Sums: ResultMissed, Since: m.results[1].End().Add(resultGrace).UTC(), Fix: "gridcast source pull, or gridcast archive import",
-			Text: fmt.Sprintf("the archive lacks the results of %d races, the first of them the %s of %d", len(m.results), m.results[0].Facts.Name, m.results[0].Year),
+			Text: fmt.Sprintf("the archive lacks the results of %d races, the first of them the %s of %d", len(m.results), first.Facts.Name, first.Year),
 		})
 	}
 	return facts

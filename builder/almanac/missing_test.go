@@ -1,6 +1,7 @@
 package almanac_test
 
 import (
+	"fmt"
 	"strings"
 	"testing"
 	"time"
@@ -10,6 +11,8 @@ import (
 	"gridcast/builder/almanac"
 	"gridcast/builder/ledger"
 	"gridcast/builder/season"
+	"gridcast/builder/testseason"
+	"gridcast/deploy/golden"
 	"gridcast/deploy/must"
 )
 
@@ -59,6 +62,7 @@ func TestMissingFacts(t *testing.T) {
 		{"31 minutes to go", withoutGrid, nil, startOf(1).Add(-31 * time.Minute), []string{"qualifying_overdue!"}},
 		{"30 minutes to go", withoutGrid, nil, startOf(1).Add(-30 * time.Minute), []string{"pick_missing!", "qualifying_overdue!", "grid_overdue!"}},
 		{"30 minutes to go, with a pick", withoutGrid, pick, startOf(1).Add(-30 * time.Minute), []string{"grid_overdue"}},
+		{"a grid of one driver", func(rounds []season.Round) { rounds[0].Grid = rounds[0].Grid[:1] }, pick, startOf(1).Add(-30 * time.Minute), nil},
 		{"at lights out", withoutGrid, pick, startOf(1), nil},
 		{"nobody verified a result that is there", nil, pick, startOf(1).Add(raceTime + 5*time.Hour), nil},
 		{
@@ -113,6 +117,7 @@ func TestMissingResultsAndSeasons(t *testing.T) {
 	}{
 		{"the first race is not long over", startOf(1).Add(over - time.Second), nil, time.Time{}},
 		{"two hours after it", startOf(1).Add(over), []string{"result_overdue"}, startOf(1).Add(over)},
+		{"before that of the second is overdue", startOf(2).Add(over - time.Second), []string{"result_overdue"}, startOf(1).Add(over)},
 		{"after the second", startOf(2).Add(over), []string{"archive_old", "result_overdue", "result_overdue"}, startOf(2).Add(over)},
 		{"after the last", startOf(3).Add(over), []string{"no_future_round", "archive_old", "result_overdue", "result_overdue", "result_overdue"}, startOf(3)},
 		{"in the next year", startOf(3).AddDate(1, 0, 0), []string{"no_future_round", "archive_old", "result_overdue", "result_overdue", "result_overdue"}, startOf(3)},
@@ -121,8 +126,12 @@ func TestMissingResultsAndSeasons(t *testing.T) {
 		must.Equal(t, c.what, c.want, w.missing(c.at))
 		for _, l := range almanac.Missing(w.Stored.Archive.AsOf(c.at), w.Ledger.AsOf(c.at), c.at)[:min(1, len(c.want))] {
 			must.Equal(t, c.what+": since", c.since, l.Since)
+			golden.Sentence(t, "missing: "+string(l.Code), l.Text+": "+l.Fix)
 		}
 	}
+	keyless := &world{testseason.New(t, testseason.Config{Archive: archiveOf(t, nil, nil), Opened: preseason}), t}
+	must.Equal(t, "without session keys", []string(nil), keyless.missing(startOf(1).Add(-time.Minute)))
+	must.Fail(t, "cancel without a session key", keyless.Try(preseason, 0, func(r *almanac.Round) ([]ledger.Event, error) { return r.Cancel("flood") }), ledger.ErrUnknownSession)
 	w.verify(startOf(1).Add(over), 1, order{"ann", "bob", "cay", "dan"}, "")
 	must.Equal(t, "the first was entered by hand", []string{"result_overdue"}, w.missing(startOf(2).Add(over)))
 	w = newWorld(t, preseason, nil, nil)
@@ -152,7 +161,9 @@ func TestNextChange(t *testing.T) {
 		{"at lights out", startOf(1), startOf(1).Add(2 * time.Hour)},
 		{"while the result is awaited", startOf(1).Add(5 * time.Hour), startOf(1).Add(4 * time.Hour)},
 	} {
-		must.Equal(t, c.what, c.want, w.Almanac(c.at).NextChange(2025))
+		for year, want := range map[int]time.Time{2025: c.want, 0: c.want, 2024: {}} {
+			must.Equal(t, fmt.Sprint(c.what, " of year ", year), want, w.Almanac(c.at).NextChange(year))
+		}
 	}
 	w.on(startOf(2).Add(-10*time.Hour), 2, func(s ledger.RoundRecord) []ledger.Event {
 		return []ledger.Event{ledger.Freeze(s.Key, ledger.Pick{P1: "ann", P2: "bob", P3: "cay", WinProbability: .5, Model: "m"}, startOf(2), false)}

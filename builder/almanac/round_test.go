@@ -17,7 +17,7 @@ import (
 
 func TestPickIsDue(t *testing.T) {
 	qualified := startOf(1).AddDate(0, 0, -1).Add(time.Hour) // of unknown date: the day before, at 13:00 UTC
-	noGrid := func(rounds []season.Round) { rounds[0].Grid = nil }
+	noGrid := func(rounds []season.Round) { rounds[0].Grid, rounds[0].Qualifying = nil, rounds[0].Qualifying[:1] }
 	noOrder := func(rounds []season.Round) { rounds[0].Grid, rounds[0].Qualifying = nil, nil }
 	later := startOf(1).Add(48 * time.Hour)
 	for name, tt := range map[string]struct {
@@ -28,7 +28,7 @@ func TestPickIsDue(t *testing.T) {
 		want    bool
 	}{
 		"before qualifying":            {at: qualified.Add(-time.Second)},
-		"on the grid":                  {at: qualified, want: true},
+		"on the grid":                  {edit: func(rounds []season.Round) { rounds[0].Grid = rounds[0].Grid[:1] }, at: qualified, want: true},
 		"on qualifying alone":          {edit: noGrid, at: qualified.Add(2*time.Hour - time.Second)},
 		"on qualifying that stands":    {edit: noGrid, at: qualified.Add(2 * time.Hour), want: true},
 		"on qualifying that came late": {edit: noGrid, arrived: qualified.Add(time.Second), at: qualified.Add(2 * time.Hour)},
@@ -37,6 +37,9 @@ func TestPickIsDue(t *testing.T) {
 		"a second before the start":    {at: startOf(1).Add(-time.Second), want: true},
 		"at the start":                 {at: startOf(1)},
 		"cancelled":                    {decide: func(s ledger.RoundRecord) []ledger.Event { return s.Cancel("flood") }, at: startOf(1).Add(-time.Second)},
+		"with a result, before the start that the source has now": {edit: func(rounds []season.Round) { rounds[0].Results = nil }, decide: func(s ledger.RoundRecord) []ledger.Event {
+			return []ledger.Event{s.Verify(almanac.Rows(order{"ann"}.results()), preseason.Add(-time.Hour), "")}
+		}, at: qualified},
 		"frozen": {decide: func(s ledger.RoundRecord) []ledger.Event {
 			return []ledger.Event{ledger.Freeze(s.Key, ledger.Pick{P1: "ann", P2: "bob", P3: "cay", WinProbability: .5, Model: "m"}, startOf(1), false)}
 		}, at: qualified},
@@ -129,8 +132,9 @@ func TestFieldAndTeams(t *testing.T) {
 		must.Equal(t, name+": the team of ann", tt.team, r.TeamOf("ann"))
 	}
 	w.edit(func(rounds []season.Round) {
-		rounds[0].Entries, rounds[1].Entries, rounds[2].Entries = entry("ann", "beta"), entry("ann", "alpha"), nil
+		rounds[0].Entries, rounds[1].Entries, rounds[2].Entries = entry("ann", "beta"), entry("ann", "alpha"), entry("bob", "alpha")
 	})
+	must.Equal(t, "the field of the last round", []season.DriverID{"bob"}, w.Round(startOf(4), 2025003).Field())
 	must.Equal(t, "the latest team", season.TeamID("alpha"), w.Round(startOf(4), 2025003).TeamOf("ann"))
 }
 
@@ -141,6 +145,7 @@ func TestFindDriver(t *testing.T) {
 		must.Equal(t, text, want, must.Get(r.FindDriver(text))(t))
 	}
 	must.Equal(t, "the place in a pick that is not frozen", 0, (&almanac.Round{}).PickedFor("ann"))
+	must.Equal(t, "the place in a pick", 2, (&almanac.Round{Pick: &ledger.FrozenPick{Pick: ledger.Pick{P1: "bob", P2: "ann"}}}).PickedFor("ann"))
 	_, err := r.FindDriver("nobody")
 	golden.Sentence(t, "no driver", err)
 }
