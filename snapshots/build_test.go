@@ -1,6 +1,7 @@
 package snapshots_test
 
 import (
+	"encoding/json"
 	"errors"
 	"fmt"
 	"slices"
@@ -48,11 +49,23 @@ func TestVersionOfAnotherBuild(t *testing.T) {
 func TestImpossibleManifests(t *testing.T) {
 	s, hash := memblob.New(), snapshots.Digest(nil)
 	publish(t, s, bodies{"drivers": "d", "next-race": "n"})
+	var changed *memblob.Store
+	part := func(name, named string, m *snapshots.Manifest) snapshots.Part {
+		data := packed(string(must.Get(json.Marshal(map[string]any{"name": named, "entries": m.Entries[:1]}))(t)))
+		p := snapshots.Part{Name: name, SHA256: snapshots.Digest(data), Size: int64(len(data))}
+		must.Get(changed.Create(t.Context(), fmt.Sprintf("manifests/parts/%s-%s.json.gz", name, p.SHA256), data))(t)
+		return p
+	}
 	for name, change := range map[string]func(*snapshots.Manifest){
-		"good":                     func(*snapshots.Manifest) {},
-		"good: an empty body":      func(m *snapshots.Manifest) { m.Entries[0].Size = 0 },
-		"good: the largest body":   func(m *snapshots.Manifest) { m.Entries[0].Size = 256 << 20 },
-		"good: the first delta":    func(m *snapshots.Manifest) { m.Deltas = []snapshots.Delta{{1, hash, 1, 2}} },
+		"good":                   func(*snapshots.Manifest) {},
+		"good: an empty body":    func(m *snapshots.Manifest) { m.Entries[0].Size = 0 },
+		"good: the largest body": func(m *snapshots.Manifest) { m.Entries[0].Size = 256 << 20 },
+		"good: the first delta":  func(m *snapshots.Manifest) { m.Deltas = []snapshots.Delta{{1, hash, 1, 2}} },
+		"good: a part":           func(m *snapshots.Manifest) { m.Parts = []snapshots.Part{part("all", "all", m)} },
+		"a part of another name": func(m *snapshots.Manifest) { m.Parts = []snapshots.Part{part("all", "2026", m)} },
+		"an entry in two parts": func(m *snapshots.Manifest) {
+			m.Parts = []snapshots.Part{part("all", "all", m), part("2026", "2026", m)}
+		},
 		"good: the last version":   func(m *snapshots.Manifest) { m.Version = 1 << 53 },
 		"beyond the last version":  func(m *snapshots.Manifest) { m.Version = 1<<53 + 1 },
 		"based on itself":          func(m *snapshots.Manifest) { m.Base = 1 },
@@ -71,11 +84,13 @@ func TestImpossibleManifests(t *testing.T) {
 		"a part without a hash":    func(m *snapshots.Manifest) { m.Parts = []snapshots.Part{{Name: "all", Size: 1}} },
 	} {
 		m, _, _ := written(t, s, 1)
+		changed = memblob.New()
 		change(&m)
-		changed := memblob.New()
 		point(t, changed, m)
 		err := must.Err(snapshots.LoadManifest(t.Context(), changed, m.Version))
 		must.Hold(t, errors.Is(err, snapshots.ErrDamaged) != strings.HasPrefix(name, "good"), "%s: got %v", name, err)
 	}
+	s.Corrupt(snapshots.ManifestKey(1), endless)
+	must.Fail(t, "an endless manifest", must.Err(snapshots.LoadManifest(t.Context(), s, 1)), snapshots.ErrDamaged)
 	golden.Sentence(t, "publish below the base", must.Err((&snapshots.Publisher{Store: s}).Republish(t.Context(), snapshots.Manifest{Base: 9}, 0, "", false, "")))
 }

@@ -71,7 +71,7 @@ func (c *cache) versions(ctx context.Context, lean func(*Manifest, string) bool)
 			}
 			v, err := loader{lean: lean}.load(ctx, f.pointer, stores...)
 			if err != nil {
-				v, err = nil, fmt.Errorf("open cache %s: %w", c.name, err)
+				err = fmt.Errorf("open cache %s: %w", c.name, err)
 			}
 			if !yield(v, err) {
 				return

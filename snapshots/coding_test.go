@@ -67,6 +67,7 @@ func TestCodings(t *testing.T) {
 		d.Variants = append(d.Variants, snapshots.New(path, body, packs(t, body), raceDay))
 	}
 	must.Get((&snapshots.Publisher{Store: s}).Publish(t.Context(), d))(t)
+	must.Hold(t, packs(t, make([]byte, snapshots.MinPacked-1)) == nil && packs(t, make([]byte, snapshots.MinPacked)) != nil, "a body is packed from another size on")
 	processors := runtime.GOMAXPROCS(0)
 	v := must.Get(snapshots.Open(t.Context(), s, nil))(t)
 	must.Equal(t, "processors", processors, runtime.GOMAXPROCS(0))

@@ -348,8 +348,8 @@ func (f *follower) load(ctx context.Context, pointer Pointer, manifest []byte) e
 		}
 		if f.Pin == 0 {
 			// If we crash after this, the follower starts with the version in its cache, although that is lower.
-			if err := f.Ratchet.Raise(ctx, keys, mark(pointer)); err != nil {
-				return unkept(pointer, err)
+			if err := unkept(pointer, f.Ratchet.Raise(ctx, keys, mark(pointer))); err != nil {
+				return err
 			}
 		}
 	}

@@ -57,7 +57,7 @@ func (p *Publisher) LoadBase(ctx context.Context, previous *Base) (*Base, error)
 			pointer = own
 		}
 	}
-	if (p.Signers == nil || foreign) && lost == nil && pointer.Version > MaxGap {
+	if (p.Signers == nil || foreign) && pointer.Version > MaxGap {
 		reached, err := p.reached(ctx)
 		if err != nil {
 			return nil, err
@@ -142,7 +142,7 @@ func (p *Publisher) highestSigned(ctx context.Context) (Pointer, error) {
 	for len(all) > 0 && err == nil {
 		end, _ := slices.BinarySearch(all, last(all, all[0])+1)
 		for _, version := range slices.Backward(all[:end]) {
-			if own, err := p.signed(ctx, version); err != nil || own.Version == version {
+			if own, err := p.signed(ctx, version); err != nil || own.Version > 0 {
 				return own, err
 			}
 		}
@@ -263,8 +263,7 @@ func (b *Base) Heal(ctx context.Context, chosen func(key string) bool, progress 
 	known[NoteKey(b.Pointer.Version)] = b.note
 	for _, d := range b.Manifest.Deltas {
 		if data, err := d.object().Read(ctx, b.store); err == nil {
-			bodies, _ := decodeDelta(d.Version, data)
-			maps.Copy(known, bodies)
+			maps.Copy(known, decodeDelta(d.Version, data))
 		}
 	}
 	for _, o := range files {

@@ -227,16 +227,17 @@ func (f *follower) readSigned(ctx context.Context, pointer Pointer) (data []byte
 	}
 	n, err := OpenNote(f.Trust, data, pointer, Ledger{})
 	if err == nil && f.Pin == 0 {
-		if err = f.Ratchet.Check(ctx, n.Keys, mark(pointer)); err != nil {
-			err = unkept(pointer, err)
-		}
+		err = unkept(pointer, f.Ratchet.Check(ctx, n.Keys, mark(pointer)))
 	}
 	return data, n.Keys, err
 }
 
-// unkept is the error of the ratchet for a version.
+// unkept names the version in an error of the ratchet, if there is one.
 func unkept(p Pointer, err error) error {
-	if errors.Is(err, notes.ErrLower) {
+	switch {
+	case err == nil:
+		return nil
+	case errors.Is(err, notes.ErrLower):
 		return fmt.Errorf("version %d: %w", p.Version, err)
 	}
 	return fmt.Errorf("version %d: %w: %w", p.Version, ErrRatchet, err)

@@ -37,14 +37,16 @@ func TestDiff(t *testing.T) {
 		"calendar/2024":          `{"data":{"sessions":[1,2]}}`,
 		"drivers":                `{"data":[],` + rendered,
 		"gone":                   "1",
-		"next-race":              "no JSON",
+		"next-race":              strings.Repeat("no JSON...", 6),
+		"teams":                  `{"a":[{"driver":"VER"}],"b":[{"round":1},{"round":2}]}`,
 	})
 	publish(t, s, bodies{
 		"standings/drivers/2024": standings(`{"position":1,"driver":"NOR","points":410},{"position":2,"driver":"VER","points":403},{"position":3,"driver":"P&A","points":1}`),
 		"calendar/2024":          `{"data":{"sessions":[1,3,4],"winner":"VER"}}`,
 		"drivers":                `{"data":[],"meta":{"api":"gridcast-v1","generated_at":"2025-01-01T00:00:00+00:00"}}`,
 		"here":                   "1",
-		"next-race":              "still none",
+		"next-race":              strings.Repeat("no JSON...", 6) + "!",
+		"teams":                  `{"a":[{"team":"RBR"}],"b":[{"round":2,"winner":"VER"},{"round":1}]}`,
 	})
 	from := must.Get(snapshots.LoadManifest(t.Context(), s, 1))(t)
 	to := must.Get(snapshots.LoadManifest(t.Context(), s, 0))(t)
@@ -58,12 +60,17 @@ func TestDiff(t *testing.T) {
 		{Path: "drivers", Kind: snapshots.Changed},
 		{Path: "gone", Kind: snapshots.Removed},
 		{Path: "here", Kind: snapshots.Added},
-		{Path: "next-race", Kind: snapshots.Changed, Values: []snapshots.ValueChange{{At: "(not JSON)", Old: `"no JSON"`, New: `"still none"`}}},
+		{Path: "next-race", Kind: snapshots.Changed, Values: []snapshots.ValueChange{{
+			At: "(not JSON)", Old: `"` + strings.Repeat("no JSON...", 6) + `"`, New: `"` + strings.Repeat("no JSON...", 6) + `"… (61 bytes)`,
+		}}},
 		{Path: "standings/drivers/2024", Kind: snapshots.Changed, Values: []snapshots.ValueChange{
 			{At: "data[driver=VER].position", Old: "1", New: "2"},
 			{At: "data[driver=NOR].position", Old: "2", New: "1"},
 			{At: "data[driver=NOR].points", Old: "340", New: "410"},
 			{At: "data[driver=P&A]", New: `{"position":3,"driver":"P&A","points":1}`},
+		}},
+		{Path: "teams", Kind: snapshots.Changed, Values: []snapshots.ValueChange{
+			{At: "a[0].driver", Old: `"VER"`}, {At: "a[0].team", New: `"RBR"`}, {At: "b[round=2].winner", New: `"VER"`},
 		}},
 	}
 	must.Equal(t, "changes", want, got)
@@ -141,6 +148,13 @@ func TestPruneKeepsPartsOfDerivedFiles(t *testing.T) {
 	create(snapshots.DerivedFolder+"-latest.zst", fmt.Sprintf(`{"shared":%q}`, part(3)))
 	c.now = c.now.Add(48 * time.Hour)
 	golden.Sentence(t, "prune without a listing", must.Err(snapshots.Prune(t.Context(), unlisted{s, new(bool)}, 2, c.now, false)))
+	must.Fail(t, "prune without a derived file", must.Err(snapshots.Prune(t.Context(), faultblob.Wrap(s, func(_ context.Context, c faultblob.Call) (fate faultblob.Fate) {
+		if c.Key == snapshots.DerivedFolder+"1.zst" {
+			fate.Err = errStopped
+		}
+		return fate
+	}), 2, c.now, false)), errStopped)
+	must.Fail(t, "memos of no derived file", must.Err(snapshots.SharedMemos([]byte("{"))))
 	must.Get(snapshots.Prune(t.Context(), s, 2, c.now, false))(t)
 	left := keysOf(t, s, snapshots.DerivedFolder)
 	want := []string{"derived/-latest.zst", "derived/1.zst", "derived/2.zst", part(1), part(2), part(3), part(5)}
@@ -197,8 +211,8 @@ func TestPruneSandbox(t *testing.T) {
 	must.Equal(t, "the real world", real, keysOf(t, s))
 }
 
-// TestFailedCalls lets one call of an operation fail, each in turn, with a key and without. The operation returns that error, or
-// it has its usual result: a store that does not answer is not a lost version.
+// TestFailedCalls lets one call of an operation fail, each in turn, alone or with all after it, with a key and without. The
+// operation returns that error, or it has its usual result: a store that does not answer is not a lost version.
 func TestFailedCalls(t *testing.T) {
 	ctx, failed, year := t.Context(), errors.New("one call failed"), time.Now().AddDate(1, 0, 0)
 	var s *memblob.Store // without the failing call
@@ -208,7 +222,7 @@ func TestFailedCalls(t *testing.T) {
 			return nil, err
 		}
 		version, content := served(t, s)
-		return []any{version, content, keysOf(t, s, "manifests/", "objects/")}, nil
+		return []any{version, content, loadBase(t, s).Manifest.Base, keysOf(t, s, "manifests/", "objects/", "notes/"), len(keysOf(t, s, snapshots.DerivedFolder))}, nil
 	}
 	base := func(p *snapshots.Publisher) (any, error) {
 		b, err := p.LoadBase(ctx, nil)
@@ -218,10 +232,11 @@ func TestFailedCalls(t *testing.T) {
 		if err != nil {
 			return nil, err
 		}
-		return []any{b.Pointer.Version, b.Manifest.Entries, b.Damage != nil, b.Repaired}, nil
+		_, _, lost := snapshots.LoadPointer(ctx, s)
+		return []any{b.Pointer.Version, b.Manifest.Entries, b.Damage != nil, b.Repaired, lost == nil, p.Signers != nil && b.SignedByAll(p.Signers)}, nil
 	}
 	high := func(p *snapshots.Publisher) {
-		must.Get(s.Create(ctx, "versions/999999.json", nil))(t)
+		must.Get(s.Create(ctx, "versions/1000000.json", nil))(t)
 		must.Get((&snapshots.Publisher{Store: s, Signers: p.Signers}).Publish(ctx, draftOf(ownBase(t, &snapshots.Publisher{Store: s, Signers: p.Signers}), bodies{"drivers": "d6"})))(t)
 	}
 	for _, test := range []struct {
@@ -256,7 +271,7 @@ func TestFailedCalls(t *testing.T) {
 				return faultblob.Fate{}
 			})
 			r, err := p.Publish(ctx, draftOf(b, bodies{"drivers": "d5"}))
-			if errors.Is(err, snapshots.ErrBaseChanged) { // the failed call was the swap, so the other builder was first
+			if errors.Is(err, snapshots.ErrBaseChanged) && loadBase(t, s).Manifest.Base == 4 { // the failed call was the swap, so the other builder was first
 				err = errors.Join(err, failed)
 			}
 			return []any{r.Version, r.Base == nil}, err
@@ -264,7 +279,7 @@ func TestFailedCalls(t *testing.T) {
 		{"base of a high number that was reached", nil, func(p *snapshots.Publisher) (any, error) { high(p); return base(p) }},
 		{"base of a high number", nil, func(p *snapshots.Publisher) (any, error) {
 			high(p)
-			movePointer(t, s, 1_000_000, func(at *snapshots.Pointer) { at.Version, at.Signed = 1_000_001, p.Signers != nil })
+			movePointer(t, s, 1_000_001, func(at *snapshots.Pointer) { at.Version, at.Signed = 1_000_002, p.Signers != nil })
 			return base(p)
 		}},
 		{"base below a version of another key", nil, func(p *snapshots.Publisher) (any, error) {
@@ -280,7 +295,10 @@ func TestFailedCalls(t *testing.T) {
 		{"roll back", nil, func(p *snapshots.Publisher) (any, error) {
 			return left(must.Err(p.Rollback(ctx, 2, "operator", "wrong", year)))
 		}},
-		{"freshen", nil, func(p *snapshots.Publisher) (any, error) { return nil, p.Freshen(ctx, nil) }},
+		{"freshen", nil, func(p *snapshots.Publisher) (any, error) {
+			err := p.Freshen(ctx, nil)
+			return keysOf(t, s, snapshots.FreshKey), err
+		}},
 		{"target", nil, func(p *snapshots.Publisher) (any, error) { m, err := p.Target(ctx, 2); return m.Version, err }},
 		{"prune", nil, func(p *snapshots.Publisher) (any, error) {
 			return left(must.Err(snapshots.Prune(ctx, p.Store, 2, year, false)))
@@ -310,12 +328,12 @@ func TestFailedCalls(t *testing.T) {
 				template.Corrupt(key, []byte("{"))
 			}
 			var want any
-			for n, all := int64(0), int64(1); n <= all; n++ {
+			for n, all := int64(0), int64(1); n <= 2*all; n++ { // with an even n, all calls after n/2 fail, too
 				s = memblob.New()
 				blobtest.Copy(t, s, template)
 				var calls atomic.Int64
 				p := &snapshots.Publisher{Signers: signers(t, files...), Store: faultblob.Wrap(s, func(context.Context, faultblob.Call) (fate faultblob.Fate) {
-					if calls.Add(1) == n {
+					if made := calls.Add(1); n > 0 && (made == (n+1)/2 || n%2 == 0 && made > n/2) {
 						fate.Err = failed
 					}
 					return fate
@@ -325,7 +343,7 @@ func TestFailedCalls(t *testing.T) {
 					must.Do(t, err)
 					want, all = got, calls.Load()
 				}
-				what := fmt.Sprintf("%s, keys %d, call %d failed", test.name, len(files), n)
+				what := fmt.Sprintf("%s, keys %d, call %d failed, all after it %t", test.name, len(files), (n+1)/2, n%2 == 0)
 				if err == nil {
 					must.Equal(t, what, want, got)
 				} else {

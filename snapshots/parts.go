@@ -195,7 +195,7 @@ func readManifest(ctx context.Context, version int64, hash string, known stored,
 	key := ManifestKey(version)
 	err = inAny(stores, func(s blob.Store) (err error) {
 		o := blob.Object{Data: known.files[key]}
-		if o.Data == nil || Digest(o.Data) != hash {
+		if Digest(o.Data) != hash {
 			o, err = s.Get(ctx, key, maxManifest)
 		}
 		if errors.Is(err, blob.ErrTooLarge) {
@@ -351,21 +351,19 @@ func encodeDelta(version int64, variants []Variant) (Delta, []byte) {
 	return Delta{version, Digest(data), int64(len(data)), len(index)}, data
 }
 
-// decodeDelta returns the stored bytes of the bodies of a delta by their key.
-func decodeDelta(version int64, data []byte) (map[string][]byte, error) {
+// decodeDelta returns the stored bytes of the bodies of a delta by their key. It leaves out those that a damaged delta lacks.
+func decodeDelta(version int64, data []byte) map[string][]byte {
 	line, rest, _ := bytes.Cut(data, []byte{'\n'})
 	var index []deltaBody
-	if err := json.Unmarshal(line, &index); err != nil {
-		return nil, err
-	}
+	_ = json.Unmarshal(line, &index)
 	bodies := make(map[string][]byte, len(index))
 	for _, b := range index {
 		if b.Size > uint64(len(rest)) {
-			return nil, fmt.Errorf("%s: %d bytes, %d are left", b.Object, b.Size, len(rest))
+			break
 		}
 		bodies[objectsOf(version)+b.Object], rest = rest[:b.Size], rest[b.Size:]
 	}
-	return bodies, nil
+	return bodies
 }
 
 // worthReading returns the deltas of which the given entries need at least half of the bodies.
@@ -377,9 +375,8 @@ func worthReading(deltas []Delta, entries []ManifestEntry) []Delta {
 	return slices.DeleteFunc(slices.Clone(deltas), func(d Delta) bool { return 2*needed[d.Version] < d.Bodies })
 }
 
-// readDeltas returns the stored bytes of missing bodies by their key. It leaves out a body if the stores
-// lack a part of its delta.
-func (l loader) readDeltas(ctx context.Context, stores []blob.Store, m *Manifest, missing []*Body) map[string][]byte {
+// readDeltas returns the stored bytes of missing bodies by their key. It leaves out a body if it cannot read the delta.
+func (l loader) readDeltas(ctx context.Context, store blob.Store, m *Manifest, missing []*Body) map[string][]byte {
 	entries := make([]ManifestEntry, len(missing))
 	for i, b := range missing {
 		entries[i] = b.Entry
@@ -391,14 +388,10 @@ func (l loader) readDeltas(ctx context.Context, stores []blob.Store, m *Manifest
 	for i, delta := range deltas {
 		group.Go(func() error {
 			return blob.Guard(func() error {
-				return inAny(stores, func(s blob.Store) error {
-					data, err := delta.object().Read(ctx, s)
-					l.tick()
-					if err == nil {
-						read[i], err = decodeDelta(delta.Version, data)
-					}
-					return err
-				})
+				data, err := delta.object().Read(ctx, store)
+				l.tick()
+				read[i] = decodeDelta(delta.Version, data)
+				return err
 			})
 		})
 	}

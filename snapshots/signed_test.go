@@ -198,7 +198,10 @@ func TestFresh(t *testing.T) {
 
 		down := faultblob.Wrap(s, func(context.Context, faultblob.Call) faultblob.Fate { return faultblob.Fate{Err: errStopped} })
 		must.Fail(t, "a store that does not answer", must.Err(snapshots.ReadFresh(t.Context(), down, key.Trust())), errStopped)
-		must.Fail(t, "a note of another key", must.Err(snapshots.ReadFresh(t.Context(), s, signers(t, keyFile(t, origin)).Trust())), notes.ErrUntrusted)
+		other := signers(t, keyFile(t, origin)).Trust()
+		must.Fail(t, "a version of another key", must.Err2(snapshots.ReadNote(other, read(t, s, snapshots.NoteKey(2)))), notes.ErrUntrusted)
+		must.Fail(t, "a pointer of another key", must.Err(snapshots.OpenNote(other, read(t, s, snapshots.NoteKey(2)), snapshots.Pointer{}, snapshots.Ledger{})), notes.ErrUntrusted)
+		must.Fail(t, "a note of another key", must.Err(snapshots.ReadFresh(t.Context(), s, other)), notes.ErrUntrusted)
 
 		// A trusted key has signed something else.
 		sign := func(lines ...string) []byte { return must.Get(key.Sign(lines...))(t) }

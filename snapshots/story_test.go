@@ -59,7 +59,7 @@ type world struct {
 	store  *memblob.Store
 	place  *memblob.Store // of the backup
 	name   string         // of the store
-	down   *atomic.Bool   // the store does not answer edges
+	down   atomic.Value   // the prefix of the keys for which the store does not answer edges; "-": it answers all
 	files  map[string]string
 	signer *notes.Signers // of the publisher; nil: it has no key
 	edges  map[string]*storyEdge
@@ -81,8 +81,8 @@ func (w *world) steps() map[string]func(words []string) string {
 			must.Advance(must.Get(time.ParseDuration(d[0]))(w.t))
 			return ""
 		},
-		"fail": func([]string) string { w.down.Store(true); return "" },
-		"mend": func([]string) string { w.down.Store(false); return "" },
+		"fail": func(words []string) string { w.down.Store(strings.Join(words, "")); return "" },
+		"mend": func([]string) string { w.down.Store("-"); return "" },
 		"name": func(words []string) string { w.name = words[0]; return "" },
 		"key":  w.key, "publish": w.publish, "release": w.release, "abandon": w.abandon, "rollback": w.rollback, "prune": w.prune,
 		"verify": w.verify, "list": w.list, "keys": w.keys, "served": w.served, "pointer": w.pointer,
@@ -103,7 +103,8 @@ func (w *world) anew() {
 		w.stop([]string{name})
 	}
 	w.store, w.place, w.signer = memblob.New(memblob.Clock(w.now)), memblob.New(), nil
-	w.name, w.down = "mem:", new(atomic.Bool)
+	w.name = "mem:"
+	w.down.Store("-")
 	w.files, w.edges = map[string]string{}, map[string]*storyEdge{}
 }
 
@@ -391,7 +392,7 @@ func (w *world) edge(words []string) string {
 		if strings.HasPrefix(c.Key, "objects/") || strings.HasPrefix(c.Key, "deltas/") {
 			e.bodies.Add(1)
 		}
-		if w.down.Load() {
+		if down, _ := w.down.Load().(string); strings.HasPrefix(c.Key, down) {
 			return faultblob.Fate{Err: errors.New("connection refused")}
 		}
 		return faultblob.Fate{}

@@ -99,6 +99,8 @@ func TestPublishTrips(t *testing.T) {
 			{Op: faultblob.Get, Key: snapshots.PointerKey}: 1, {Op: faultblob.Get, Key: snapshots.ManifestKey(5)}: 1,
 		}
 		must.Equal(t, "to learn what another builder published", want, s.take())
+		must.Get((&snapshots.Publisher{Store: s}).LoadBase(t.Context(), receipt.Base))(t)
+		must.Equal(t, "to learn it as a publisher", want, s.take())
 		must.Hold(t, base.Pointer.Version == 5 && base.Manifest.Version == 5,
 			"got version %d with the manifest of %d, want 5", base.Pointer.Version, base.Manifest.Version)
 

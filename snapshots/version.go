@@ -124,7 +124,7 @@ func (l loader) load(ctx context.Context, pointer Pointer, stores ...blob.Store)
 		bodies[i] = &Body{Entry: e, Encoded: map[string][]byte{}}
 		missing = append(missing, bodies[i])
 	}
-	deltas := l.readDeltas(ctx, stores, &manifest, missing)
+	deltas := l.readDeltas(ctx, stores[0], &manifest, missing) // a cache has no deltas
 	group, groupCtx := errgroup.WithContext(ctx)
 	group.SetLimit(defaultWorkers)
 	note := l.note
@@ -167,14 +167,19 @@ func (l loader) load(ctx context.Context, pointer Pointer, stores ...blob.Store)
 func (l loader) read(ctx context.Context, stores []blob.Store, m *Manifest, body *Body, deltas map[string][]byte, unpackers chan *codec) (err error) {
 	object := body.Entry.object()
 	data := bytes.Clone(deltas[object.Key]) // so that one body does not keep its whole delta in memory
-	if int64(len(data)) != object.Size || Digest(data) != object.SHA256 {
+	if Digest(data) != object.SHA256 {
 		err = inAny(stores, func(s blob.Store) (err error) {
 			data, err = object.Read(ctx, s)
-			l.tick()
 			return err
 		})
 	}
-	switch {
+	if err != nil {
+		return err
+	}
+	c := <-unpackers
+	defer func() { unpackers <- c }()
+	l.tick()
+	switch err := context.Cause(ctx); {
 	case err != nil:
 		return err
 	case !body.Entry.packed():
@@ -184,12 +189,6 @@ func (l loader) read(ctx context.Context, stores []blob.Store, m *Manifest, body
 	body.Encoded[GZ] = data
 	if l.asStored {
 		return nil
-	}
-	c := <-unpackers
-	defer func() { unpackers <- c }()
-	l.tick()
-	if err := context.Cause(ctx); err != nil {
-		return err
 	}
 	return body.unpack(c, l.lean != nil && l.lean(m, body.Entry.Path))
 }
@@ -281,7 +280,7 @@ func (c *codec) unpack(e ManifestEntry, packed, body []byte) ([]byte, error) {
 		_, err = io.ReadFull(&c.gunzip, body)
 	}
 	if err == nil {
-		if n, end := c.gunzip.Read(make([]byte, 1)); n > 0 || !errors.Is(end, io.EOF) {
+		if _, end := io.ReadFull(&c.gunzip, make([]byte, 1)); !errors.Is(end, io.EOF) {
 			err = errors.Join(errors.New("data after the end"), end)
 		}
 	}
