@@ -394,6 +394,6 @@ func TestLineages(t *testing.T) {
 			Documents: []assemble.Document{{Source: "f1db", From: 2024, To: 2024, Kind: kind, Facts: theirs}},
 		}))(t)
 		must.Equal(t, fmt.Sprintf("kind %d: lineages", kind), want, out.Facts.Lineages)
-		must.Equal(t, "the lineage of the input", lineage(link("rosso", 2010, 0)), current.Lineages[1])
+		must.Equal(t, "the second team of the lineage of the input", season.TeamID("rosso"), current.Lineages[1].Links[1].Team)
 	}
 }
