@@ -2,6 +2,7 @@ package dirblob
 
 import (
 	"errors"
+	"fmt"
 	"io/fs"
 	"os"
 	"path/filepath"
@@ -56,6 +57,13 @@ func (d *disk) sync(f *os.File) error {
 		return d.syncOne(f)
 	}
 	return g.err
+}
+
+// reliable reports whether a release of Linux tells of a failed write when it syncs a file system: from 5.8 on.
+func reliable(release string) bool {
+	var major, minor int
+	_, _ = fmt.Sscanf(release, "%d.%d", &major, &minor)
+	return major > 5 || major == 5 && minor >= 8
 }
 
 // NewFile begins the name of a file that WriteFile has not put in its place yet. A killed process leaves it behind.

@@ -95,12 +95,26 @@ func TestCreateWaitsForTheDisk(t *testing.T) {
 	}
 }
 
-// TestCreateAfterAnother shows that an object is not replaced that another writer makes while Create waits for the disk.
+// TestCreateAfterAnother shows that an object is not replaced that another writer makes while Create waits for the disk, and
+// that a folder is made again that another writer removes.
 func TestCreateAfterAnother(t *testing.T) {
 	root := t.TempDir()
 	s := open(t, root)
 	s.SetDisk(func(*os.File) error { return os.WriteFile(filepath.Join(root, "a"), nil, 0o600) }, nil)
 	must.Fail(t, "the second", must.Err(s.Create(t.Context(), "a", []byte("x"))), blob.ErrConflict)
+	deleted := false
+	s.SetDisk(func(f *os.File) error {
+		if f.Name() != root || deleted {
+			return nil
+		}
+		deleted = true
+		return os.Remove(filepath.Join(root, "b")) // another writer deletes its last object
+	}, nil)
+	must.Succeed(t, "an object in a folder that was deleted", must.Err(s.Create(t.Context(), "b/c/d", nil)))
+	must.Hold(t, deleted, "no folder was deleted")
+	for release, want := range map[string]bool{"6.1.0-13-amd64": true, "5.8.0": true, "5.7.19": false, "4.19.0": false, "": false} {
+		must.Equal(t, "Linux "+release, want, dirblob.Reliable(release))
+	}
 }
 
 // TestRepeatWaitsForTheDisk repeats a write whose object is visible but not confirmed by the disk. Each repetition fails

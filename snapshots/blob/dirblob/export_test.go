@@ -11,8 +11,8 @@ func (s *Store) SetPatience(d time.Duration) { s.timeout = d }
 // Writing reports whether a writer of this process has the turn to take the lock.
 func (s *Store) Writing() bool { return len(s.writing) > 0 }
 
-// SyncAll syncs the file system of a file.
-var SyncAll = syncAll
+// SyncAll syncs the file system of a file, if a release of Linux is reliable.
+var SyncAll, Reliable = syncAll, reliable
 
 // MinGroup is the number of writers that wait for the disk together.
 const MinGroup = minGroup

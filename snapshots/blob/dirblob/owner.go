@@ -79,7 +79,7 @@ func Foreign(ctx context.Context, root string) (count int, first string, err err
 		if err != nil {
 			return nil //nolint:nilerr // it vanished
 		}
-		if of := ownerOf(info); owner != nil && of != nil && of.UID != owner.UID {
+		if of := ownerOf(info); owner != nil && of.UID != owner.UID {
 			if count++; count == 1 {
 				first = path
 			}

@@ -2,7 +2,6 @@ package dirblob
 
 import (
 	"errors"
-	"fmt"
 	"os"
 	"slices"
 
@@ -13,14 +12,12 @@ import (
 var wholeSystems = []int64{unix.EXT4_SUPER_MAGIC, unix.XFS_SUPER_MAGIC, unix.BTRFS_SUPER_MAGIC}
 
 // syncAll syncs the file system of f. It returns errors.ErrUnsupported if that may leave something behind, or hide a
-// failed write as Linux did before 5.8.
+// failed write.
 func syncAll(f *os.File) error {
 	var system unix.Statfs_t
 	var kernel unix.Utsname
 	_, _ = unix.Fstatfs(int(f.Fd()), &system), unix.Uname(&kernel) // without an answer: no type, and version 0
-	var major, minor int
-	_, _ = fmt.Sscanf(unix.ByteSliceToString(kernel.Release[:]), "%d.%d", &major, &minor)
-	if !slices.Contains(wholeSystems, system.Type) || major < 5 || major == 5 && minor < 8 {
+	if !slices.Contains(wholeSystems, system.Type) || !reliable(unix.ByteSliceToString(kernel.Release[:])) {
 		return errors.ErrUnsupported
 	}
 	return unix.Syncfs(int(f.Fd()))
