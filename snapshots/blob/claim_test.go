@@ -166,10 +166,13 @@ func TestPut(t *testing.T) {
 	stuck := faultblob.Wrap(s, func(_ context.Context, call faultblob.Call) (fate faultblob.Fate) {
 		if call.Op == faultblob.Delete || call.Key == "refused" {
 			fate.Err = errRefused
+		} else if call.Key == "lost" {
+			fate.Err = blob.ErrUnknown
 		}
 		return fate
 	})
 	must.Fail(t, "an object that cannot be created", must.Err(blob.Put(t.Context(), stuck, "refused", 4, []byte("new"))), errRefused)
+	must.Fail(t, "an object that may be there", must.Err(blob.Put(t.Context(), stuck, "lost", 4, []byte("new"))), blob.ErrUnknown)
 	must.Fail(t, "an object that cannot be removed", must.Err(blob.Put(t.Context(), stuck, "key", 4, []byte("new"))), errRefused)
 }
 

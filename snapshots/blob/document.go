@@ -99,9 +99,7 @@ func (d Document[T]) Update(ctx context.Context, edit func(*T) error) (_ T, err 
 		}
 		before := object.Data
 		if object.Tag == "" {
-			if before, err = d.encode(current); err != nil {
-				return none, err
-			}
+			before, _ = d.encode(current) // none: then any content is a change
 		}
 		content = current
 		if err := edit(&content); err != nil {

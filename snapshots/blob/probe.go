@@ -34,9 +34,7 @@ func Probe(ctx context.Context, s Store, rounds int) Probed {
 	key := ProbeFolder + rand.Text()
 	tag, err := s.Create(ctx, key, []byte("one"))
 	if err != nil {
-		if errors.Is(err, ErrUnknown) {
-			_ = s.Delete(ctx, key) // the object may exist anyway; if this fails, a prune finds it
-		}
+		_ = s.Delete(ctx, key) // the object may exist anyway; if this fails, a prune finds it
 		return Probed{Write: err}
 	}
 	p := Probed{

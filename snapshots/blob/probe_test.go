@@ -78,7 +78,11 @@ func TestProbe(t *testing.T) {
 			name:  "the answer to the winner of a race is lost",
 			fates: map[call]faultblob.Fate{{faultblob.Create, 3}: {Err: blob.ErrUnknown, Applied: true}},
 		},
-		{name: "swaps nothing", fates: map[call]faultblob.Fate{{faultblob.Swap, 3}: {Lie: replaced}}, want: blob.Probed{Swap: blob.ErrUnconditional}, says: "If-Match ignored"},
+		{
+			name:  "swaps nothing",
+			fates: map[call]faultblob.Fate{{faultblob.Swap, 3}: {Lie: replaced}, {faultblob.Delete, 1}: {Err: errRefused}},
+			want:  blob.Probed{Swap: blob.ErrUnconditional}, says: "If-Match ignored, it wrote an object that did not exist\nrefused",
+		},
 	} {
 		t.Run(test.name, func(t *testing.T) {
 			calls := map[faultblob.Op]int{}
@@ -99,6 +103,7 @@ func TestProbe(t *testing.T) {
 				}
 			}
 			must.Hold(t, strings.Contains(fmt.Sprint(got.Err()), test.says), "got %v, want %q", got.Err(), test.says)
+			must.Hold(t, test.fates != nil || calls[faultblob.Create] == 2+6, "%d writes of a new object, want two and six in the only round", calls[faultblob.Create])
 			left := 0
 			for range inner.List(t.Context(), "") {
 				left++
