@@ -102,12 +102,11 @@ func (e ManifestEntry) Compare(ctx context.Context, store blob.Store, made []byt
 	stored, err := e.Read(ctx, store)
 	if errors.Is(err, ErrDamaged) {
 		var o blob.Object
-		if o, err = store.Get(ctx, e.Object, maxObject); err == nil {
-			stored = o.Data
-			if z, zipErr := gzip.NewReader(bytes.NewReader(stored)); e.packed() && zipErr == nil {
-				if stored, zipErr = io.ReadAll(io.LimitReader(z, maxObject)); zipErr != nil {
-					stored = o.Data
-				}
+		o, err = store.Get(ctx, e.Object, maxObject)
+		stored = o.Data
+		if z, zipErr := gzip.NewReader(bytes.NewReader(stored)); e.packed() && zipErr == nil {
+			if stored, zipErr = io.ReadAll(io.LimitReader(z, maxObject)); zipErr != nil {
+				stored = o.Data
 			}
 		}
 	} else if err == nil && Digest(made) == e.SHA256 {

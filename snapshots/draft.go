@@ -177,10 +177,7 @@ func (d *Draft) mayPublish() error {
 	if at := d.Base.Pointer; at.Held && !d.EndHold {
 		return fmt.Errorf("version %d: %w: %s; gridcast build --release --reason WHY ends the hold", at.Version, ErrHeld, at.Reason)
 	}
-	base := &d.Base.Manifest
-	if d.Base.Empty() {
-		return nil
-	}
+	base := &d.Base.Manifest // zero if nothing was published
 	var faults []error
 	if d.BuiltAt.Before(base.BuiltAt) {
 		faults = append(faults, fmt.Errorf("built at %s, before version %d of %s",
@@ -192,7 +189,7 @@ func (d *Draft) mayPublish() error {
 		}
 	}
 	switch {
-	case base.Ledger == Ledger{}: // no manifest can be read
+	case base.Ledger == Ledger{}: // nothing was published, or no manifest can be read
 	case d.Ledger.Kind != base.Ledger.Kind:
 		faults = append(faults, fmt.Errorf("ledger is %s, that of version %d is %s", d.Ledger.Kind, base.Version, base.Ledger.Kind))
 	case d.Ledger.Seq < base.Ledger.Seq:

@@ -92,7 +92,7 @@ func (r FollowReport) Public() string {
 			return version + refusal.public
 		}
 	}
-	if r.State == Failed {
+	if stateOf(r.Err) == Failed {
 		return "looking for versions fails by a fault of the program"
 	}
 	return "the storage does not answer"
@@ -294,7 +294,7 @@ func (f *follower) pinned(ctx context.Context) (Pointer, []byte, error) {
 	if err != nil {
 		return Pointer{Version: f.Pin}, nil, fmt.Errorf("read the pinned version %d: %w", f.Pin, err)
 	}
-	return Pointer{Version: f.Pin, Manifest: Digest(o.Data), Signed: !f.Trust.Empty()}, o.Data, nil
+	return Pointer{Version: f.Pin, Manifest: Digest(o.Data)}, o.Data, nil
 }
 
 // mayServe refuses a pointer with a lower number, with other content under the same number, or with a
@@ -431,7 +431,7 @@ func (f *follower) startFromCache(ctx context.Context) {
 }
 
 func (f *follower) report(r FollowReport) {
-	r.Repeated = f.lastReport != nil && f.lastReport.State == r.State && f.lastReport.Version == r.Version && fmt.Sprint(f.lastReport.Err) == fmt.Sprint(r.Err)
+	r.Repeated = f.lastReport != nil && f.lastReport.Version == r.Version && fmt.Sprint(f.lastReport.Err) == fmt.Sprint(r.Err)
 	f.lastReport = &r
 	if f.Report != nil {
 		f.Report(r)

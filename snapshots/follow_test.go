@@ -200,7 +200,7 @@ func TestEndOfFollow(t *testing.T) {
 			Cache: faultblob.Wrap(memblob.New(), func(_ context.Context, c faultblob.Call) (fate faultblob.Fate) {
 				if c.Op.Writes() {
 					time.Sleep(time.Minute)
-					kept = true
+					kept, fate.Err = true, errStopped // which nobody wants to know
 				}
 				return fate
 			}),
@@ -223,6 +223,7 @@ func TestCacheAfterFault(t *testing.T) {
 			full = text == "d3"
 			publish(t, s, bodies{"drivers": text})
 			must.Advance(time.Minute)
+			must.Equal(t, "pointers in the copy after "+text, 2, len(keysOf(t, disk, snapshots.PointerKey, "spare/"+snapshots.PointerKey)))
 		}
 		_ = e.stop()
 		must.Hold(t, len(e.cache) == 1, "reported %v, want the full disk once", e.cache)
@@ -269,6 +270,7 @@ func TestCacheWithoutDescriptors(t *testing.T) {
 		must.Advance(time.Minute)
 		_ = e.stop()
 		kept(4)
+		must.Fail(t, "a store that is no copy", must.Err2(snapshots.LoadCached(t.Context(), s)), snapshots.ErrNone)
 	})
 }
 
@@ -283,6 +285,7 @@ func TestFollowLean(t *testing.T) {
 		}
 		d.Variants = append(d.Variants, snapshots.Unfinished("next-race", text))
 		must.Get((&snapshots.Publisher{Store: s}).Publish(t.Context(), d))(t)
+		must.Equal(t, "the object of a plain body", []string{"objects/1/next-race.json"}, keysOf(t, s, "objects/1/next-race"))
 		for range 2 {
 			e := followAs(t, snapshots.FollowConfig{Store: s, Cache: cache, Lean: func(m *snapshots.Manifest, path string) bool {
 				return m.CurrentSeason == 2024 && path == "calendar/2023"

@@ -103,7 +103,7 @@ func (p *Publisher) reached(ctx context.Context) (int64, error) {
 	if len(all) == 0 {
 		return 0, err
 	}
-	return last(all, all[0]), err
+	return last(all, all[0]), nil
 }
 
 // counted returns the pointer if a key of the publisher has signed its version, under a number that follows those the
@@ -262,9 +262,8 @@ func (b *Base) Heal(ctx context.Context, chosen func(key string) bool, progress 
 	known := maps.Clone(b.stored.files)
 	known[NoteKey(b.Pointer.Version)] = b.note
 	for _, d := range b.Manifest.Deltas {
-		if data, err := d.object().Read(ctx, b.store); err == nil {
-			maps.Copy(known, decodeDelta(d.Version, data))
-		}
+		data, _ := d.object().Read(ctx, b.store) // nil if it is damaged, too
+		maps.Copy(known, decodeDelta(d.Version, data))
 	}
 	for _, o := range files {
 		if lost[o.Key] == nil || Digest(known[o.Key]) != o.SHA256 {

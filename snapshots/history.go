@@ -148,18 +148,17 @@ func LoadHistory(ctx context.Context, store blob.Store) (*History, error) {
 	return h, nil
 }
 
-// prefetch reads the files of all manifests side by side, because a chain of bases names them one by one. It leaves
-// out a file that it cannot read: loadManifest reads it again, and has the error.
+// prefetch reads the files of all manifests side by side, because a chain of bases names them one by one. A file
+// that it cannot read is nil: loadManifest reads it again, and has the error.
 func prefetch(ctx context.Context, store blob.Store, versions []int64) stored {
 	read := stored{files: map[string][]byte{}, parts: map[string]partFile{}}
 	var mu sync.Mutex // guards read
 	_ = Each(ctx, "prefetch", versions, defaultWorkers, nil, func(ctx context.Context, version int64) error {
 		key := ManifestKey(version)
-		if o, err := store.Get(ctx, key, maxManifest); err == nil {
-			mu.Lock()
-			defer mu.Unlock()
-			read.files[key] = o.Data
-		}
+		o, _ := store.Get(ctx, key, maxManifest)
+		mu.Lock()
+		defer mu.Unlock()
+		read.files[key] = o.Data
 		return nil
 	})
 	return read

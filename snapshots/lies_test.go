@@ -5,6 +5,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"path"
 	"slices"
 	"strconv"
 	"strings"
@@ -301,6 +302,7 @@ func TestPanicIsReported(t *testing.T) {
 		e.mu.Unlock()
 		must.Advance(time.Minute)
 		must.Equal(t, "versions", []int64{1, 2}, e.numbers())
+		must.Equal(t, "states", "following failed following", e.states())
 		s.tell("get watch", snapshots.PointerKey, func(context.Context, func() (blob.Object, error)) (blob.Object, error) { panic("no pointer") })
 		must.Advance(time.Minute)
 		last = e.lastReport()
@@ -367,6 +369,8 @@ func TestWrongByteInTheCache(t *testing.T) {
 				for _, err := range e.cache {
 					must.Fail(t, "a wrong byte in "+key, err, snapshots.ErrDamaged)
 				}
+				want, known := map[string]int{"source.txt": 0, snapshots.PointerKey: 2}[path.Base(key)]
+				must.Hold(t, len(e.cache) == want || !known && len(e.cache) > 0, "a wrong byte in %s: reported %v", key, e.cache)
 				switch diff := cmp.Diff(map[int]bodies{1: first, 2: second}[versions], e.lastContent()); {
 				case diff == "":
 				case versions == 2 && cmp.Equal(first, e.lastContent()):
@@ -437,6 +441,7 @@ func TestPublicReport(t *testing.T) {
 		must.Hide(t, "the public text", got, ":", "/", "secret")
 	}
 	golden.Inputs(t, "testdata/public.txt", texts)
+	must.Equal(t, "without a number", "the current version is damaged", snapshots.FollowReport{Err: snapshots.ErrDamaged}.Public())
 	got := (snapshots.FollowReport{State: snapshots.Following, Version: 7}).Public()
 	must.Hold(t, got == "", "nothing is wrong, public text %q", got)
 }

@@ -350,12 +350,10 @@ func (p *Publisher) swap(ctx context.Context, old blob.Tag, base int64, next Poi
 		return "", fmt.Errorf("pointer: %w", err)
 	}
 	p.Progress.Report(Swap, 0, 1)
-	var unknown error // of a swap that may arrive yet
+	var faults error // of all attempts
 	for attempt := 1; ; attempt++ {
 		_, swapErr := p.Store.Swap(ctx, PointerKey, old, data)
-		if errors.Is(swapErr, blob.ErrUnknown) {
-			unknown = swapErr
-		}
+		faults = errors.Join(faults, swapErr)
 		outcome, tag, err := p.outcome(ctx, old, next)
 		switch {
 		case old == "" && errors.Is(err, blob.ErrTooLarge) && attempt < swapAttempts: // a damaged pointer that is too large to have a tag
@@ -378,7 +376,7 @@ func (p *Publisher) swap(ctx context.Context, old blob.Tag, base int64, next Poi
 		case swapErr == nil:
 			return "", fmt.Errorf("make version %d current: %w: the store took the pointer and returns the old one", next.Version, ErrDamaged)
 		case attempt >= swapAttempts || !errors.Is(swapErr, blob.ErrUnknown):
-			return "", fmt.Errorf("make version %d current: %w", next.Version, errors.Join(unknown, swapErr))
+			return "", fmt.Errorf("make version %d current: %w", next.Version, faults)
 		}
 		// Still the old pointer. If the lost swap arrives later, this repetition is refused,
 		// and reading back shows that the first one won.

@@ -256,6 +256,16 @@ func TestSwapAttempts(t *testing.T) {
 		golden.Sentence(t, fmt.Sprintf("every answer lost, a pointer of %d bytes", size), must.Err(p.Publish(t.Context(), draftOf(ownBase(t, p), bodies{"drivers": "d1"}))))
 		must.Equal(t, "swaps", 4, swaps)
 	}
+	for _, c := range []struct { // a pointer that a crash may take back, and one that the store takes and does not return
+		op   faultblob.Op
+		fate faultblob.Fate
+		want error
+	}{{faultblob.Swap, faultblob.Fate{Err: blob.ErrUnsynced, Applied: true}, blob.ErrUnsynced}, {faultblob.Get, faultblob.Fate{Err: blob.ErrNotFound}, snapshots.ErrDamaged}} {
+		p := &snapshots.Publisher{Store: faultblob.Wrap(memblob.New(), func(_ context.Context, call faultblob.Call) faultblob.Fate {
+			return map[faultblob.Call]faultblob.Fate{{Op: c.op, Key: snapshots.PointerKey}: c.fate}[call]
+		})}
+		must.Fail(t, "publish", must.Err(p.Publish(t.Context(), draftOf(ownBase(t, p), bodies{"drivers": "d1"}))), c.want)
+	}
 	s := memblob.New()
 	s.Corrupt(snapshots.PointerKey, make([]byte, blob.MaxDocument+1))
 	p := &snapshots.Publisher{Store: faultblob.Wrap(s, func(_ context.Context, c faultblob.Call) (fate faultblob.Fate) {
@@ -270,7 +280,7 @@ func TestSwapAttempts(t *testing.T) {
 // TestDraftsWithoutJSON: a state that is no JSON, and an instant after the year 9999, of a claim, a pointer or a document, are published nowhere.
 func TestDraftsWithoutJSON(t *testing.T) {
 	for instants := range 4 {
-		s := memblob.New()
+		ofClaim, s := instants == 1, memblob.New()
 		p := &snapshots.Publisher{Store: s, Now: func() time.Time {
 			instants--
 			return map[bool]time.Time{true: raceDay.AddDate(8000, 0, 0)}[instants == 0]
@@ -285,6 +295,7 @@ func TestDraftsWithoutJSON(t *testing.T) {
 			}
 		}
 		must.Fail(t, "a draft without JSON", must.Err(p.Publish(t.Context(), d)))
+		must.Hold(t, !ofClaim || keysOf(t, s) == nil, "a builder without a claim wrote %v", keysOf(t, s))
 		must.Fail(t, "the pointer", must.Err2(snapshots.LoadPointer(t.Context(), s)), snapshots.ErrNone)
 	}
 }
@@ -309,4 +320,7 @@ func TestProgress(t *testing.T) {
 	must.Get(p.Publish(t.Context(), draftOf(loadBase(t, s), bodies{"drivers": "d1", "calendar/2024": "c1", "calendar/2023": "c0"})))(t)
 	want := []string{"upload 0/3", "upload 1/3", "upload 2/3", "upload 3/3", "check 0/3", "check 1/3", "check 2/3", "check 3/3", "swap 0/1", "swap 1/1"}
 	must.Equal(t, "progress", want, got)
+	must.Do(t, snapshots.Each(t.Context(), "nothing", nil, 1, p.Progress, func(context.Context, int) error { return errStopped }))
+	must.Fail(t, "each", snapshots.Each(t.Context(), "one", []int{1, 2}, 1, nil, func(context.Context, int) error { got = append(got, "one"); return errStopped }), errStopped)
+	must.Equal(t, "steps until the first error", append(want, "one"), got)
 }

@@ -144,6 +144,7 @@ func TestFresh(t *testing.T) {
 			must.Fail(t, "keys"+text, publisher.Freshen(t.Context(), func(_ context.Context, before string) (string, error) { return text + before, failed }), failed)
 			must.Equal(t, "text about the keys", "known", must.Get(snapshots.ReadFresh(t.Context(), s, key.Trust()))(t).Keys)
 		}
+		must.Fail(t, "a version without a manifest", snapshots.CheckNote(t.Context(), s, 9, key.Trust()), blob.ErrNotFound)
 		must.Do(t, s.Delete(t.Context(), snapshots.FreshKey))
 		var asked atomic.Int64
 		e := followSigned(t, faultblob.Wrap(s, func(_ context.Context, c faultblob.Call) (fate faultblob.Fate) {
@@ -250,6 +251,9 @@ func TestRatchetBeforeUse(t *testing.T) {
 		e.want(t, "no room on the disk", 1, snapshots.ErrRatchet)
 		full.Store(false)
 		e.want(t, "room again", 2, nil)
+		movePointer(t, s, 1, nil)
+		e.want(t, "a lower version", 2, notes.ErrLower)
+		must.Hold(t, !errors.Is(e.lastReport().Err, snapshots.ErrRatchet), "the ratchet is not at fault: %v", e.lastReport().Err)
 
 		_ = e.stop()
 	})

@@ -426,6 +426,9 @@ func (w *world) look(words []string) string {
 		text = versionText(e.versions[n-1])
 	}
 	last := e.reports[len(e.reports)-1]
+	for _, r := range e.reports {
+		must.Hold(w.t, r.State != snapshots.Failed, "a fault of the program: %v", r.Err)
+	}
 	text += ", " + strings.TrimSuffix(string(last.State)+", "+strings.TrimPrefix(w.told("", last.Err), "refused: "), ", ")
 	if e.bodies.Swap(0) > 0 {
 		text += "; it read bodies"
