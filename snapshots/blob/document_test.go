@@ -215,9 +215,12 @@ func TestDocumentHeals(t *testing.T) {
 		must.Require(t, err == nil && m["n"] == n, "got %v, %v; want %d", m, err, n)
 	}
 	heal(false) // there is no object
-	first := blob.Document[map[string]int]{Store: s, Key: "first.json", Copied: true}
-	must.Get(first.Update(t.Context(), func(m *map[string]int) error { *m = map[string]int{}; return nil }))(t)
-	must.Get(s.Get(t.Context(), blob.CopyOf(first.Key), 100))(t)
+	for _, copied := range []bool{false, true} {
+		first := blob.Document[map[string]int]{Store: s, Key: fmt.Sprint("first/", copied), Copied: copied}
+		must.Get(first.Update(t.Context(), func(m *map[string]int) error { *m = map[string]int{}; return nil }))(t)
+		_, err := s.Get(t.Context(), blob.CopyOf(first.Key), 100)
+		must.Hold(t, (err == nil) == copied, "a copy of a first object, %t: got %v", copied, err)
+	}
 	failing := func(key string, op faultblob.Op) blob.Document[map[string]int] {
 		u := d
 		u.Store = faultblob.Wrap(s, func(_ context.Context, call faultblob.Call) (fate faultblob.Fate) {
@@ -281,6 +284,9 @@ func TestDocumentHeals(t *testing.T) {
 	heal(true)
 	holds(5)
 	lose()
+	short := d
+	short.Limit = 3
+	must.Fail(t, "a lost object whose copy is too large", must.Err2(short.Load(t.Context())), blob.ErrDamaged)
 	must.Fail(t, "a lost object whose copy cannot be read", must.Err(failing(blob.CopyOf(d.Key), faultblob.Get).Update(t.Context(), set(1))), errRefused)
 	must.Fail(t, "an object with a copy that cannot be read", must.Err2(failing(blob.CopyOf(d.Key), faultblob.Get).Load(t.Context())), errRefused)
 	late := d

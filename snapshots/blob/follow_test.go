@@ -87,6 +87,7 @@ func TestFollow(t *testing.T) {
 			*to = err
 		}
 
+		within(0, "missing at once", func() bool { return looks > 0 && errors.Is(last, blob.ErrNotFound) })
 		within(time.Minute, "missing", func() bool { return len(taken) == 0 && errors.Is(last, blob.ErrNotFound) && looks < 20 })
 		put("one")
 		within(time.Second, "there", func() bool { return now() == "one" && last == nil })

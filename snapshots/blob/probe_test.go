@@ -42,7 +42,7 @@ func TestProbe(t *testing.T) {
 		{name: "replaces what exists", fates: map[call]faultblob.Fate{{faultblob.Create, 2}: {Lie: replaced}}, want: blob.Probed{Create: blob.ErrUnconditional}, says: "If-None-Match: * ignored"},
 		{name: "an error instead of a refusal", fates: map[call]faultblob.Fate{{faultblob.Create, 2}: {Err: errRefused}}, want: blob.Probed{Create: errRefused}},
 		{name: "an error instead of a new tag", fates: map[call]faultblob.Fate{{faultblob.Swap, 1}: {Err: errRefused}}, want: blob.Probed{Swap: errRefused}},
-		{name: "refuses its own tag", fates: map[call]faultblob.Fate{{faultblob.Swap, 1}: {Err: blob.ErrConflict}}, want: blob.Probed{Swap: blob.ErrUnconditional}},
+		{name: "refuses its own tag", fates: map[call]faultblob.Fate{{faultblob.Swap, 1}: {Err: fmt.Errorf("other tag: %w", blob.ErrConflict)}}, want: blob.Probed{Swap: blob.ErrUnconditional}},
 		{
 			name:  "gives two contents one tag",
 			fates: map[call]faultblob.Fate{{faultblob.Create, 1}: {Lie: sameTag}, {faultblob.Swap, 1}: {Lie: sameTag}},
@@ -76,7 +76,7 @@ func TestProbe(t *testing.T) {
 		{name: "an error in a race", fates: map[call]faultblob.Fate{{faultblob.Create, 5}: {Err: errRefused}}, want: blob.Probed{Race: errRefused}},
 		{
 			name:  "the answer to the winner of a race is lost",
-			fates: map[call]faultblob.Fate{{faultblob.Create, 3}: {Err: blob.ErrUnknown, Applied: true}},
+			fates: map[call]faultblob.Fate{{faultblob.Create, 3}: {Err: fmt.Errorf("lost: %w", blob.ErrUnknown), Applied: true}},
 		},
 		{
 			name:  "swaps nothing",
