@@ -94,7 +94,7 @@ func TestLinesOfSessions(t *testing.T) {
 	whole := newSmall().round
 	whole.Street, whole.Grid[4].Penalty, whole.Grid[5].Back, whole.Grid[3].Position = true, 10, true, 0
 	whole.Results[5] = fay(season.DidNotFinish, 45)
-	whole.Results[5].Reason = "Engine"
+	whole.Results[5].Reason, whole.SprintResults[5].Position = "Engine", 0
 	for _, b := range assemble.Blocks() {
 		said[string(b)+", new"] = fmt.Sprintf("%+v", assemble.Diff(b, &season.Round{}, whole))
 		said[string(b)+", lost"] = fmt.Sprintf("%+v", assemble.Diff(b, whole, &season.Round{}))
