@@ -83,7 +83,7 @@ func (p *Publisher) LoadBase(ctx context.Context, previous *Base) (*Base, error)
 	case above && !base.Pointer.Held: // edges without trusted keys have it, and refuse a lower one: Publish makes a higher one
 		base.Damage = errors.Join(lost, base.Damage)
 	case lost != nil && base.Damage == nil && !base.Empty():
-		base.Pointer.At = p.now().Round(0)
+		base.Pointer.At = p.now()
 		if base.tag, err = p.swap(ctx, tag, base.Pointer.Version, base.Pointer); err != nil {
 			return nil, fmt.Errorf("replace the damaged pointer: %w", err)
 		}

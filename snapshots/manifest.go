@@ -447,12 +447,9 @@ func versionIn(key, folder string) (int64, bool) {
 	case noteFolder:
 		suffix = ""
 	}
-	number, ok := strings.CutSuffix(strings.TrimPrefix(key, folder), suffix)
-	if !ok {
-		return 0, false
-	}
-	version, err := strconv.ParseInt(number, 10, 64)
-	return version, err == nil && 0 < version && version <= maxVersion && number == strconv.FormatInt(version, 10)
+	number, _, _ := strings.Cut(strings.TrimPrefix(key, folder), ".")
+	version, _ := strconv.ParseInt(number, 10, 64) // of another text it is 0 or beyond the limits
+	return version, 0 < version && version <= maxVersion && key == folder+strconv.FormatInt(version, 10)+suffix
 }
 
 // Digest returns the lower-case hex SHA-256 of data, as manifests and pointers hold it.

@@ -206,7 +206,7 @@ func (p *pruning) reachDerived(ctx context.Context, reached map[string]bool) err
 		if err != nil && !errors.Is(err, blob.ErrNotFound) && !errors.Is(err, blob.ErrTooLarge) {
 			return err
 		}
-		key, _ := SharedMemos(object.Data) // a builder cannot read a damaged file either, and needs no memo of it
+		key := SharedMemos(object.Data) // a builder cannot read a damaged file either, and needs no memo of it
 		mu.Lock()
 		defer mu.Unlock()
 		reached[key] = true
@@ -214,15 +214,13 @@ func (p *pruning) reachDerived(ctx context.Context, reached map[string]bool) err
 	})
 }
 
-// SharedMemos returns the key below SharedFolder that a derived file names.
-func SharedMemos(file []byte) (string, error) {
-	z, _ := zstd.NewReader(bytes.NewReader(file), zstd.WithDecoderConcurrency(1), zstd.WithDecoderMaxMemory(4*MaxDerived)) // Decode has the error of the file
+// SharedMemos returns the key below SharedFolder that a derived file names. It is empty if the file cannot be read.
+func SharedMemos(file []byte) string {
+	z, _ := zstd.NewReader(bytes.NewReader(file), zstd.WithDecoderConcurrency(1), zstd.WithDecoderMaxMemory(4*MaxDerived))
 	defer z.Close()
 	var named struct{ Shared string }
-	if err := json.NewDecoder(io.LimitReader(z, 4*MaxDerived)).Decode(&named); err != nil {
-		return "", fmt.Errorf("read the shared memos of a derived file: %w", err)
-	}
-	return named.Shared, nil
+	_ = json.NewDecoder(io.LimitReader(z, 4*MaxDerived)).Decode(&named)
+	return named.Shared
 }
 
 // sweep removes the old objects of a folder for which unwanted is true.

@@ -308,7 +308,7 @@ func (p *Publisher) putManifest(ctx context.Context, m Manifest, delta []byte) (
 	if err != nil {
 		return Pointer{}, nil, fmt.Errorf("manifest of version %d: %w", m.Version, err)
 	}
-	next, written := Pointer{Version: m.Version, At: p.now().Round(0)}, map[string][]byte{}
+	next, written := Pointer{Version: m.Version, At: p.now()}, map[string][]byte{}
 	put := func(ctx context.Context, f file) error {
 		if err := p.create(ctx, f.key, f.data); err != nil {
 			return err
