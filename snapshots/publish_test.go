@@ -7,6 +7,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"strings"
 	"sync"
 	"testing"
 	"time"
@@ -192,6 +193,9 @@ func TestDrafts(t *testing.T) {
 				must.Hold(t, err == nil && !r.Unchanged && r.Version == 2,
 					"got version %d, unchanged %t, %v; want version 2", r.Version, r.Unchanged, err)
 				wantServed(t, s, 2, "")
+				for _, e := range loadBase(t, s).Manifest.Entries {
+					must.Equal(t, "the object is a gzip", e.Packed.Size > 0, strings.HasSuffix(e.Object, "."+snapshots.GZ))
+				}
 				return
 			case errors.Is(test.want, unchanged):
 				must.Hold(t, err == nil && r.Unchanged && r.Version == 1 && r.Base == d.Base,
@@ -224,8 +228,9 @@ func TestReuse(t *testing.T) {
 	base := loadBase(t, s)
 	entry, _ := base.Entry("drivers")
 
-	d := draftOf(base, bodies{"calendar/2024": "c2"})
-	d.Variants = append(d.Variants, snapshots.Reused(entry))
+	d, elsewhere := draftOf(base, bodies{"calendar/2024": "c2"}), entry
+	elsewhere.GeneratedAt = entry.GeneratedAt.In(time.FixedZone("", 1800))
+	d.Variants = append(d.Variants, snapshots.Reused(elsewhere))
 	p := snapshots.Publisher{Store: s}
 	must.Get(p.Publish(t.Context(), d))(t)
 	if got, _ := loadBase(t, s).Entry("drivers"); !cmp.Equal(got, entry) {
@@ -311,8 +316,13 @@ func TestRefusedEntries(t *testing.T) {
 	}
 }
 
+// TestProgress: a publish reports each step, and waits for the store as long as its caller does.
 func TestProgress(t *testing.T) {
-	s := strict(t)
+	s := faultblob.Wrap(strict(t), func(ctx context.Context, c faultblob.Call) (none faultblob.Fate) {
+		_, limited := ctx.Deadline()
+		must.Hold(t, !limited, "%s %s has a deadline", c.Op, c.Key)
+		return none
+	})
 	var got []string
 	p := snapshots.Publisher{Store: s, Workers: 4, Progress: func(phase string, done, total int) {
 		got = append(got, fmt.Sprintf("%s %d/%d", phase, done, total))

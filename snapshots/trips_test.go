@@ -24,9 +24,13 @@ import (
 type trips struct {
 	blob.Store
 
-	mu    sync.Mutex
-	calls map[faultblob.Call]int
+	mu      sync.Mutex
+	calls   map[faultblob.Call]int
+	writers int
 }
+
+// Writers implements blob.Grouper.
+func (s *trips) Writers() int { return s.writers }
 
 func newTrips(inner blob.Store) *trips {
 	s := &trips{calls: map[faultblob.Call]int{}}
@@ -70,10 +74,11 @@ func TestPublishTrips(t *testing.T) {
 		receipt := publish(t, s, decades())
 		s.take()
 		for _, c := range []struct {
-			what           string
-			workers, trips int
-		}{{"first", 0, 8}, {"second", 0, 8}, {"slow", 2, 8 + 3 + 3}} {
+			what                    string
+			workers, writers, trips int
+		}{{"first", 0, 0, 8}, {"grouped", 0, 4, 8 + 1 + 1}, {"slow", 2, 4, 8 + 3 + 3}} {
 			began := time.Now()
+			s.writers = c.writers
 			base := must.Get(snapshots.LoadBase(t.Context(), s, receipt.Base))(t)
 			must.Equal(t, "to learn that nothing was published", map[faultblob.Call]int{{Op: faultblob.Get, Key: snapshots.PointerKey}: 1}, s.take())
 			must.Hold(t, base == receipt.Base, "it is another base, though nothing was published")
@@ -110,7 +115,9 @@ func TestPublishTrips(t *testing.T) {
 		must.Get((&snapshots.Publisher{Store: s}).Publish(t.Context(), d))(t)
 		began := time.Now()
 		must.Equal(t, "seconds of a rollback", rollback(t, s, 1).Seconds, time.Since(began).Seconds())
-		must.Equal(t, "missing facts after it", d.Missing, loadBase(t, s).Manifest.Missing)
+		m := loadBase(t, s).Manifest
+		must.Equal(t, "missing facts after it", d.Missing, m.Missing)
+		must.Equal(t, "the time of its documents", raceDay, m.DocumentsAt())
 	})
 }
 
