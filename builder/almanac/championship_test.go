@@ -106,7 +106,7 @@ func TestDecisionsCountInTheTables(t *testing.T) {
 		},
 		"points taken from the entry that begins": {
 			from:         2,
-			decisions:    []ledger.Championship{{Constructors: true, Competitor: "alpha", Points: -4}, {Constructors: true, Competitor: "alpha", NewEntry: true}},
+			decisions:    []ledger.Championship{{Constructors: true, Competitor: "alpha", NewEntry: true}, {Constructors: true, Competitor: "alpha", Points: -4}},
 			constructors: true, want: []string{"1 alpha 40, 2 beta 30", "1 beta 70, 2 alpha 26, 0 alpha 40", "1 beta 100, 2 alpha 66, 0 alpha 40"},
 		},
 		"points taken from the entry that ends, entered later": {
