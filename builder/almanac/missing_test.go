@@ -129,7 +129,8 @@ func TestMissingResultsAndSeasons(t *testing.T) {
 			golden.Sentence(t, "missing: "+string(l.Code), l.Text+": "+l.Fix)
 		}
 	}
-	keyless := &world{testseason.New(t, testseason.Config{Archive: archiveOf(t, nil, nil), Opened: preseason}), t}
+	keyless := &world{testseason.New(t, testseason.Config{Archive: archiveOf(t, nil), Opened: preseason}), t}
+	must.Equal(t, "years of a round without a session key", 0, len(keyless.Almanac(preseason).Years))
 	must.Equal(t, "without session keys", []string(nil), keyless.missing(startOf(1).Add(-time.Minute)))
 	must.Fail(t, "cancel without a session key", keyless.Try(preseason, 0, func(r *almanac.Round) ([]ledger.Event, error) { return r.Cancel("flood") }), ledger.ErrUnknownSession)
 	w.verify(startOf(1).Add(over), 1, order{"ann", "bob", "cay", "dan"}, "")
