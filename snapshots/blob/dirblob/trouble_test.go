@@ -25,7 +25,7 @@ func TestOpenWhereNothingCanBeMade(t *testing.T) {
 	must.Do(t, os.Symlink(filepath.Join(folder, "not-mounted"), link))
 	must.Show(t, "the error of a system call", fmt.Sprint(must.Err(dirblob.Open("/proc/no-such-folder/a"))), "mkdir /proc/no-such-folder:")
 	loop := filepath.Join(folder, "loop")
-	must.Do(t, os.Symlink(loop, loop))
+	must.Do(t, errors.Join(os.Mkdir(loop, 0o755), os.Symlink("@new", filepath.Join(loop, "@new"))))
 	must.Fail(t, "a link to itself", must.Err(dirblob.Open(loop)), syscall.ELOOP)
 	taken := filepath.Join(folder, "taken")
 	must.Do(t, errors.Join(os.Mkdir(taken, 0o755), os.WriteFile(filepath.Join(taken, "@new"), nil, 0o600)))
