@@ -141,8 +141,11 @@ func TestBadReadsOfANote(t *testing.T) {
 // write them keeps its base. It leaves alone the files that its caller does not choose.
 func TestHealFromMemory(t *testing.T) {
 	s, key := memblob.New(), signers(t, keyFile(t, origin))
-	full := false
+	full, down := false, false
 	p := snapshots.Publisher{Signers: key, Store: faultblob.Wrap(s, func(_ context.Context, c faultblob.Call) faultblob.Fate {
+		if down {
+			return faultblob.Fate{Err: errStopped}
+		}
 		if full && c.Op.Writes() {
 			return faultblob.Fate{Err: errors.New("no space left on device")}
 		}
@@ -156,7 +159,9 @@ func TestHealFromMemory(t *testing.T) {
 	}
 	left, err := base.Heal(t.Context(), func(string) bool { return false }, nil)
 	must.Hold(t, err == nil && left == base, "without a chosen file: got another base, %v", err)
-	full = true
+	down = true
+	must.Fail(t, "heal without an answer", must.Err(base.Heal(t.Context(), nil, nil)), errStopped)
+	full, down = true, false
 	golden.Sentence(t, "heal on a full disk", must.Err(base.Heal(t.Context(), nil, nil)))
 	full = false
 	healed, err := base.Heal(t.Context(), nil, nil)
