@@ -366,7 +366,7 @@ func judgeClassification(p *Proposal, session string, rows []season.Result, awar
 			p.refuse(OutcomeGate, "%s: %s is %s and has %g points", session, row.Driver, cmp.Or(string(row.Outcome), "without a place"), row.Points)
 		}
 	}
-	if len(rows) == 0 || len(awards) == 0 || slices.ContainsFunc(awards, func(a season.Award) bool { return pointsFault(rows, a) == "" }) {
+	if len(awards) == 0 || slices.ContainsFunc(awards, func(a season.Award) bool { return pointsFault(rows, a) == "" }) {
 		return
 	}
 	p.refuse(PointsGate, "%s: %s", session, pointsFault(rows, awards[0]))
