@@ -251,7 +251,8 @@ func TestFailedCalls(t *testing.T) {
 		{"base without the pointer", []string{snapshots.PointerKey}, base},
 		{"base without the manifest", []string{snapshots.ManifestKey(4)}, base},
 		{"base without two manifests", []string{snapshots.ManifestKey(3), snapshots.ManifestKey(4)}, base},
-		{"publish", nil, func(p *snapshots.Publisher) (any, error) {
+		{"publish above an abandoned number", nil, func(p *snapshots.Publisher) (any, error) {
+			must.Get(s.Create(ctx, "versions/9.json", nil))(t)
 			b, err := p.LoadBase(ctx, nil)
 			if err == nil {
 				_, err = p.Publish(ctx, draftOf(b, bodies{"drivers": "d5", "calendar/2024": "c5"}))
