@@ -317,22 +317,62 @@ func TestPanicIsReported(t *testing.T) {
 	})
 }
 
-// A store that reports changes all the time does not keep the follower busy.
-func TestIdleChanges(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		s := &liar{Store: strict(t)}
-		publish(t, s, bodies{"drivers": "d1"})
-		var watches atomic.Int64
-		s.tell("watch", snapshots.PointerKey, func(context.Context, func() (blob.Object, error)) (blob.Object, error) {
-			watches.Add(1)
-			return blob.Object{Tag: "always new"}, nil
+// TestPace counts the calls and the reports of a follower in a minute with two versions, by the answers of the store about
+// the pointer. Neither a fault nor a wrong report of a change keeps it busy. The clock is the seed of the pauses: they repeat.
+func TestPace(t *testing.T) {
+	var inner blob.Store
+	failures := 0
+	answer := func(o blob.Object, err error) lie {
+		return func(context.Context, func() (blob.Object, error)) (blob.Object, error) { return o, err }
+	}
+	for name, tt := range map[string]struct {
+		ops   string
+		lying lie
+	}{
+		"as stored": {},
+		"always a change": {"watch", func(ctx context.Context, _ func() (blob.Object, error)) (blob.Object, error) {
+			return inner.Get(ctx, snapshots.PointerKey, blob.MaxDocument)
+		}},
+		"nothing new":        {"watch", answer(blob.Object{Tag: "always new"}, nil)},
+		"gone":               {"watch", answer(blob.Object{}, blob.ErrNotFound)},
+		"too large":          {"watch", answer(blob.Object{}, blob.ErrTooLarge)},
+		"no answer":          {"get watch", answer(blob.Object{}, errStopped)},
+		"no watch":           {"watch", answer(blob.Object{}, errStopped)},
+		"damaged":            {"get watch", answer(blob.Object{Tag: "damaged", Data: []byte("{")}, nil)},
+		"damaged where read": {"get", answer(blob.Object{Tag: "damaged", Data: []byte("{")}, nil)},
+		"one watch of four": {"watch", func(_ context.Context, truth func() (blob.Object, error)) (blob.Object, error) {
+			if failures++; failures%4 > 0 {
+				return blob.Object{}, errStopped
+			}
+			return truth()
+		}},
+	} {
+		synctest.Test(t, func(t *testing.T) {
+			inner = strict(t)
+			publish(t, inner, bodies{"drivers": "d1"})
+			s, wake, counts := &liar{Store: inner}, make(chan struct{}, 1), map[string]int{}
+			var mu sync.Mutex
+			e := followAs(t, snapshots.FollowConfig{Wake: wake, Store: faultblob.Wrap(s, func(_ context.Context, c faultblob.Call) (fate faultblob.Fate) {
+				mu.Lock()
+				defer mu.Unlock()
+				counts[fmt.Sprint(c.Op, " ", c.Key)]++
+				return fate
+			})}, nil)
+			wake <- struct{}{}
+			must.Advance(10 * time.Second)
+			s.tell(tt.ops, snapshots.PointerKey, tt.lying)
+			must.Advance(20 * time.Second)
+			publish(t, inner, bodies{"drivers": "d2"})
+			must.Advance(10 * time.Second)
+			s.tell("", "", nil)
+			must.Advance(20 * time.Second)
+			_ = e.stop()
+			for _, state := range strings.Fields(e.states()) {
+				counts[state]++
+			}
+			golden.Sentence(t, "pace: "+name, fmt.Sprint(counts, ", versions ", e.numbers()))
 		})
-		e := follow(t, s, nil)
-		must.Advance(time.Minute)
-		n := watches.Load()
-		must.Hold(t, n <= 1000, "%d looks in a minute", n)
-		_ = e.stop()
-	})
+	}
 }
 
 // A wrong byte in the copy costs nothing while both slots hold the version, and one version otherwise. The copy is
