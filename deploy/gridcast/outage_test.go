@@ -202,7 +202,7 @@ func TestDiskFull(t *testing.T) {
 		must.Show(t, "on a full disk "+args[0], string(out), says)
 	}
 	fails("was not done, because it could not be recorded", create...)
-	fails("rights       gridcast snapshots prune --store dir:store", "doctor", "--store", "dir:store")
+	fails("rights       gridcast snapshots prune --store 'dir:store'", "doctor", "--store", "dir:store")
 	if after := gridcast(t, dir, "keys", "list", "--json", "--store", "dir:store"); after != before {
 		t.Errorf("something was half done:\n%s\n%s", before, after)
 	}
