@@ -406,6 +406,9 @@ func (a *Almanac) latestGrid() []GridEntry {
 
 // withTeams returns the revisions of a result with the present identifiers of teams.
 func withTeams(revisions []ledger.Verification, aliases map[season.TeamID]season.TeamID) []ledger.Verification {
+	if len(aliases) == 0 {
+		return revisions
+	}
 	renamed := slices.Clone(revisions)
 	for i := range renamed {
 		for _, rows := range []*[]ledger.Row{&renamed[i].Rows, &renamed[i].Sprint} {

@@ -331,7 +331,7 @@ func resultPlace(row season.Result) (season.DriverID, int) { return row.Driver, 
 // of drivers in the pit lane stay empty.
 func judgeRows[T any](p *Proposal, session string, rows []T, emptySlots bool, place func(T) (season.DriverID, int)) {
 	drivers, positions := make(map[season.DriverID]bool), make(map[int]season.DriverID)
-	var last int
+	last := 0
 	for _, row := range rows {
 		driver, position := place(row)
 		if drivers[driver] {
@@ -349,9 +349,9 @@ func judgeRows[T any](p *Proposal, session string, rows []T, emptySlots bool, pl
 	if emptySlots && last <= len(rows) {
 		return
 	}
-	for before := range last {
-		if _, ok := positions[before+1]; !ok {
-			p.refuse(PositionsGate, "%s has P%d but nobody in P%d", session, last, before+1)
+	for position := 1; position < last; position++ {
+		if _, ok := positions[position]; !ok {
+			p.refuse(PositionsGate, "%s has P%d but nobody in P%d", session, last, position)
 			return
 		}
 	}

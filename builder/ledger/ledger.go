@@ -178,6 +178,9 @@ func (l *Ledger) refresh(ctx context.Context) error {
 
 // extend adds files to the record. The caller holds mu, or has just made l.
 func (l *Ledger) extend(files []chain.File) error {
+	if len(files) == 0 {
+		return nil
+	}
 	next := *l.read.Load()
 	next.state = next.state.clone()
 	for _, file := range files {

@@ -103,6 +103,7 @@ var lineSeed = maphash.MakeSeed()
 // the same place, because that line is valid.
 func (b *tableBuilder) readLines(lines []byte) error {
 	previous := b.previous.records
+	b.table.records = make([]tableRecord, 0, len(previous)+1) // a new list has one key more at most times
 	b.table.keys = make(map[uint64]*Key, len(previous)+1)
 	var errs []error
 	n := 0
