@@ -169,20 +169,23 @@ func (d *doctor) configuration() edge.Config {
 	return cfg
 }
 
+// quoted is a text as one argument of a command that a person pastes.
+func quoted(text string) string { return "'" + strings.ReplaceAll(text, "'", `'\''`) + "'" }
+
 func oneLine(err error) string { return strings.ReplaceAll(err.Error(), "\n", "; ") }
 
 func (d *doctor) openStore(ctx context.Context) {
 	if err := d.Lost(ctx, d.Storage); err != nil {
 		if lost, ok := errors.AsType[*flags.LostError](err); ok && lost.Source != lost.Store {
-			d.failed("store", "gridcast doctor --store '"+lost.Source+"'", err)
+			d.failed("store", "gridcast doctor --store "+quoted(lost.Source), err)
 			return
 		}
-		d.failed("store", fmt.Sprintf("gridcast store restore BACKUP --store '%s' --cache-dir '%s'   # or mount the disk; deploy/docs/store-lost.md", d.Store, d.CacheDir), err)
+		d.failed("store", fmt.Sprintf("gridcast store restore BACKUP --store %s --cache-dir %s   # or mount the disk; deploy/docs/store-lost.md", quoted(d.Store), quoted(d.CacheDir)), err)
 		return
 	}
 	path, inFolder := strings.CutPrefix(d.Store, "dir:")
 	if _, err := os.Lstat(path); inFolder && errors.Is(err, fs.ErrNotExist) && d.Role != "edge" {
-		d.found("store", Problem, "gridcast build --store '"+d.Store+"'   # begins a new one; or mount the disk of the one you had", "%s does not exist: a wrong path, or a disk that is not mounted?", d.Store)
+		d.found("store", Problem, "gridcast build --store "+quoted(d.Store)+"   # begins a new one; or mount the disk of the one you had", "%s does not exist: a wrong path, or a disk that is not mounted?", d.Store)
 		return
 	}
 	ctx, cancel := context.WithTimeout(ctx, checkTimeout)
@@ -204,13 +207,13 @@ func (d *doctor) fixStore(err error) string {
 	if path, ok := strings.CutPrefix(d.Store, "dir:"); ok {
 		switch {
 		case errors.Is(err, syscall.ENOSPC):
-			return "gridcast snapshots prune --store '" + d.Store + "'"
+			return "gridcast snapshots prune --store " + quoted(d.Store)
 		case errors.Is(err, fs.ErrPermission):
 			return fixOwner(path)
 		case d.Role == "edge":
-			return "gridcast build --store '" + d.Store + "'"
+			return "gridcast build --store " + quoted(d.Store)
 		}
-		return "ls -ld '" + path + "'"
+		return "ls -ld " + quoted(path)
 	}
 	u, parseErr := url.Parse(d.Store)
 	if parseErr != nil || strings.Contains(d.Store, "@") { // a command would show the credentials
@@ -236,11 +239,11 @@ func fixOwner(path string) string {
 	owner := dirblob.OwnerOf(path)
 	switch {
 	case owner == nil:
-		return "ls -ld '" + path + "'"
+		return "ls -ld " + quoted(path)
 	case owner.UID != os.Geteuid() && os.Geteuid() != 0:
 		return fmt.Sprintf("runuser -u %s -- gridcast doctor   # the store belongs to this user", owner)
 	}
-	return fmt.Sprintf("chown -R %s: '%s'   # as root", owner, path)
+	return fmt.Sprintf("chown -R %s: %s   # as root", owner, quoted(path))
 }
 
 // owner checks that one user owns the whole folder of a store.
@@ -253,7 +256,7 @@ func (d *doctor) owner(ctx context.Context) {
 	case err != nil:
 		d.failed("owner", fixOwner(path), err)
 	case count > 0:
-		d.found("owner", Problem, fmt.Sprintf("chown -R %s: '%s'   # as root", dirblob.OwnerOf(path), path),
+		d.found("owner", Problem, fmt.Sprintf("chown -R %s: %s   # as root", dirblob.OwnerOf(path), quoted(path)),
 			"%d files and folders belong to another user than the store, for example %s: the service may not be able to write", count, first)
 	}
 }
@@ -342,7 +345,7 @@ func (d *doctor) storeClock(ctx context.Context) {
 func (d *doctor) published(ctx context.Context) int64 {
 	base, err := snapshots.LoadBase(ctx, d.store, nil)
 	if err != nil {
-		d.failed("version", "gridcast snapshots repair --store '"+d.Store+"'", err)
+		d.failed("version", "gridcast snapshots repair --store "+quoted(d.Store), err)
 		return 0
 	}
 	pointer := base.Pointer
@@ -356,13 +359,13 @@ func (d *doctor) published(ctx context.Context) int64 {
 	}
 	switch {
 	case lost:
-		d.found("version", Problem, "gridcast snapshots repair --store '"+d.Store+"'", "%s is lost: running edges go on with their version, and none can start", snapshots.PointerKey)
+		d.found("version", Problem, "gridcast snapshots repair --store "+quoted(d.Store), "%s is lost: running edges go on with their version, and none can start", snapshots.PointerKey)
 	case base.Empty() && d.Role == "edge":
-		d.found("version", Problem, "gridcast build --store '"+d.Store+"'", "nothing is published: an edge has nothing to serve")
+		d.found("version", Problem, "gridcast build --store "+quoted(d.Store), "nothing is published: an edge has nothing to serve")
 	case base.Empty():
 		d.found("version", Note, "", "nothing is published yet: the first start builds version 1")
 	case pointer.Held:
-		d.found("version", Note, "gridcast build --release --reason … --store '"+d.Store+"'", "version %d is held: %s", pointer.Version, pointer.Reason)
+		d.found("version", Note, "gridcast build --release --reason … --store "+quoted(d.Store), "version %d is held: %s", pointer.Version, pointer.Reason)
 	case d.real && base.Manifest.OverdueBy(time.Now()) > 0:
 		d.found("version", Note, "gridcast rebuild --wait", "version %d is overdue since %s: does a scheduler run?", pointer.Version, terminal.Time(base.Manifest.DueAt))
 	default:
@@ -382,7 +385,7 @@ func (d *doctor) objects(ctx context.Context) {
 		err = fmt.Errorf("%d of %d are damaged: %w", len(found.Faults), found.Objects, found.Faults[0])
 	}
 	if err != nil {
-		d.failed("objects", "gridcast snapshots repair --store '"+d.Store+"'", err)
+		d.failed("objects", "gridcast snapshots repair --store "+quoted(d.Store), err)
 		return
 	}
 	d.found("objects", Good, "", "%d of the current version are whole", found.Objects)
@@ -390,7 +393,7 @@ func (d *doctor) objects(ctx context.Context) {
 
 // documents reads the other documents that builders and operators need. Each row has the command that helps.
 func (d *doctor) documents(ctx context.Context) {
-	at := " --store '" + d.Store + "'"
+	at := " --store " + quoted(d.Store)
 	restore := "gridcast store restore BACKUP" + at + "   # keeps the files that are whole; deploy/docs/store-lost.md"
 	const copied = "; a running scheduler puts the copy back within 30 seconds"
 	for _, document := range []struct {
@@ -441,7 +444,7 @@ func (d *doctor) sandbox(ctx context.Context) {
 	defer cancel()
 	for info, err := range d.store.List(ctx, snapshots.SandboxFolder+snapshots.PointerKey) {
 		if err == nil && time.Since(info.Modified) > operator.SandboxRests {
-			d.found("sandbox", Note, "gridcast snapshots prune --sandbox --store '"+d.Store+"'   # or start a scheduler with --sandbox",
+			d.found("sandbox", Note, "gridcast snapshots prune --sandbox --store "+quoted(d.Store)+"   # or start a scheduler with --sandbox",
 				"written last %s: no scheduler keeps it, and its keys get old data", terminal.Ago(time.Now(), info.Modified))
 		}
 	}
@@ -456,7 +459,7 @@ func (d *doctor) ledger(ctx context.Context, version int64) {
 	audit, _ := done.Record.(proof.Audit)
 	switch {
 	case err != nil:
-		d.failed("ledger", "gridcast ledger audit --store '"+d.Store+"'", err)
+		d.failed("ledger", "gridcast ledger audit --store "+quoted(d.Store), err)
 	case d.Role != "edge" && (audit.Kind == ledger.Real) != d.real:
 		d.found("ledger", Problem, "unset GRIDCAST_RACE_CLOCK   # or another --store", "the ledger is %s, and this clock writes only the other kind", audit.Kind)
 	default:
@@ -476,15 +479,15 @@ func (d *doctor) sources(ctx context.Context) {
 		state, err := ingest.LoadPollState(ctx, d.store, source.Name())
 		switch {
 		case err != nil:
-			d.found("sources", Problem, "gridcast source pull --store '"+d.Store+"'", "%s: %s", source.Name(), oneLine(err))
+			d.found("sources", Problem, "gridcast source pull --store "+quoted(d.Store), "%s: %s", source.Name(), oneLine(err))
 		case state.Gate != "":
-			d.found("sources", Problem, "gridcast source check --store '"+d.Store+"'   # and accept the pending changes, if they are right", "%s: %s", source.Name(), state.Problem())
+			d.found("sources", Problem, "gridcast source check --store "+quoted(d.Store)+"   # and accept the pending changes, if they are right", "%s: %s", source.Name(), state.Problem())
 		case state.Problem() != "":
-			d.found("sources", Problem, "gridcast source pull --store '"+d.Store+"'", "%s: %s", source.Name(), state.Problem())
+			d.found("sources", Problem, "gridcast source pull --store "+quoted(d.Store), "%s: %s", source.Name(), state.Problem())
 		case state.Polled.IsZero():
-			d.found("sources", Note, "gridcast source pull --store '"+d.Store+"'", "%s was never polled", source.Name())
+			d.found("sources", Note, "gridcast source pull --store "+quoted(d.Store), "%s was never polled", source.Name())
 		case len(state.Held) > 0:
-			d.found("sources", Note, "gridcast source check --store '"+d.Store+"'", "%s answers; %d changes wait for an operator", source.Name(), len(state.Held))
+			d.found("sources", Note, "gridcast source check --store "+quoted(d.Store), "%s answers; %d changes wait for an operator", source.Name(), len(state.Held))
 		default:
 			d.found("sources", Good, "", "%s answered %s", source.Name(), terminal.Ago(time.Now(), state.Answered))
 		}
@@ -496,9 +499,9 @@ const soon = 14 * 24 * time.Hour
 
 func (d *doctor) keys(ctx context.Context, cfg edge.Config) {
 	document, _, err := keys.Load(ctx, d.store)
-	create := "gridcast keys create --name 'Example Media' --tier standard --store '" + d.Store + "'"
+	create := "gridcast keys create --name 'Example Media' --tier standard --store " + quoted(d.Store)
 	if err != nil {
-		d.failed("keys", "gridcast store restore BACKUP --store '"+d.Store+"'   # if no running scheduler puts the copy back within 30 seconds; deploy/docs/store-lost.md", err)
+		d.failed("keys", "gridcast store restore BACKUP --store "+quoted(d.Store)+"   # if no running scheduler puts the copy back within 30 seconds; deploy/docs/store-lost.md", err)
 		return
 	}
 	active, ending := 0, 0
@@ -521,7 +524,7 @@ func (d *doctor) keys(ctx context.Context, cfg edge.Config) {
 	case active == 0:
 		d.found("keys", Problem, create, "no key is active: the edge refuses every request")
 	case ending > 0:
-		d.found("keys", Note, "gridcast keys list --store '"+d.Store+"'", "%d active, %d of them for less than 14 days", active, ending)
+		d.found("keys", Note, "gridcast keys list --store "+quoted(d.Store), "%d active, %d of them for less than 14 days", active, ending)
 	default:
 		d.found("keys", Good, "", "%d active", active)
 	}
@@ -593,7 +596,7 @@ func (d *doctor) token() {
 	case unusable != nil:
 		d.failed("token", again(unusable, "without a copy remove it: the next start creates a new one", d.OperatorTokenFile), unusable)
 	case info.Mode().Perm()&0o077 != 0:
-		d.found("token", Problem, "chmod 600 '"+d.OperatorTokenFile+"'", "others on this machine can read %s", d.OperatorTokenFile)
+		d.found("token", Problem, "chmod 600 "+quoted(d.OperatorTokenFile), "others on this machine can read %s", d.OperatorTokenFile)
 	default:
 		d.found("token", Good, "", "only its owner can read %s", d.OperatorTokenFile)
 	}
@@ -611,7 +614,7 @@ func (d *doctor) promises(ctx context.Context) {
 	switch {
 	case err != nil: // the check of the settings reports it
 	case rules.PublicAddress == "":
-		d.found("promises", Note, "gridcast settings set --public-address https://api.example.com --store '"+d.Store+"'", "no public address is set, so its availability is not measured")
+		d.found("promises", Note, "gridcast settings set --public-address https://api.example.com --store "+quoted(d.Store), "no public address is set, so its availability is not measured")
 	default:
 		if _, fault := probe.Ask(ctx, rules.PublicAddress); fault != "" {
 			d.found("promises", Note, "curl -sS -i "+rules.PublicAddress+"/status", "%s does not answer as an edge does: %s", rules.PublicAddress, fault)
@@ -629,7 +632,7 @@ func (d *doctor) webhooks(ctx context.Context) {
 		return
 	}
 	if info, err := os.Stat(d.WebhookMasterFile); err == nil && info.Mode().Perm()&0o077 != 0 {
-		d.found("webhooks", Problem, "chmod 600 '"+d.WebhookMasterFile+"'", "others on this machine can read %s, and sign as gridcast", d.WebhookMasterFile)
+		d.found("webhooks", Problem, "chmod 600 "+quoted(d.WebhookMasterFile), "others on this machine can read %s, and sign as gridcast", d.WebhookMasterFile)
 	}
 	if d.WebhookInsecureLoopback {
 		d.found("webhooks", Problem, "unset GRIDCAST_WEBHOOK_INSECURE_LOOPBACK", "messages may go to this machine itself, which is for tests and demonstrations only")
@@ -638,7 +641,7 @@ func (d *doctor) webhooks(ctx context.Context) {
 		return
 	}
 	list, err := (&operator.Operator{Store: d.store, Webhooks: sender}).ListWebhooks(ctx)
-	show := "gridcast webhooks list --store '" + d.Store + "'"
+	show := "gridcast webhooks list --store " + quoted(d.Store)
 	count := map[webhook.Condition]int{}
 	for _, h := range list {
 		count[h.State]++
@@ -665,10 +668,10 @@ const minFree = 256 << 20
 func (d *doctor) disk() {
 	places := map[string]string{}
 	if path, ok := strings.CutPrefix(d.Store, "dir:"); ok {
-		places[path] = "gridcast snapshots prune --store '" + d.Store + "'"
+		places[path] = "gridcast snapshots prune --store " + quoted(d.Store)
 	}
 	if d.CacheDir != "" && d.Role != "scheduler" {
-		places[d.CacheDir] = "df -h '" + d.CacheDir + "'"
+		places[d.CacheDir] = "df -h " + quoted(d.CacheDir)
 	}
 	for _, path := range slices.Sorted(maps.Keys(places)) {
 		fix := places[path]

@@ -98,7 +98,7 @@ func (d *doctor) signer(ctx context.Context, of signer) {
 	}
 	for _, file := range files {
 		if info, err := os.Stat(file); err == nil && info.Mode().Perm()&0o077 != 0 {
-			d.found(check, Problem, "chmod 600 '"+file+"'", "others on this machine can read %s, and sign as gridcast", file)
+			d.found(check, Problem, "chmod 600 "+quoted(file), "others on this machine can read %s, and sign as gridcast", file)
 			return
 		}
 	}
